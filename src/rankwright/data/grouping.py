@@ -1,0 +1,118 @@
+"""Which rows belong to which query, for query ids of any type in any order."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.errors import DataError
+
+
+class Grouping:
+    """The rows of each query: query ``q`` has the rows ``order[offsets[q]:offsets[q + 1]]``.
+
+    Queries stand in the order of their first rows, and a query's rows in the order they came.
+    ``order`` is None when the rows of every query already stand together: then no gathering is needed.
+    """
+
+    def __init__(self, qid: npt.ArrayLike | None, n_rows: int) -> None:
+        self.qid = _query_ids(qid, n_rows)
+        starts = _run_starts(self.qid)
+        run_codes, first_runs = _codes_by_first_appearance(self.qid[starts])
+        self.query_ids: npt.NDArray[Any] = self.qid[starts[first_runs]]
+        self.query_ids.setflags(write=False)
+        lengths = np.diff(np.append(starts, n_rows))
+        sizes = np.bincount(run_codes, weights=lengths, minlength=len(first_runs)).astype(np.int64)
+        self.offsets: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.order: npt.NDArray[np.intp] | None = None
+        if len(starts) > len(first_runs):
+            self.order = np.argsort(np.repeat(run_codes, lengths), kind="stable")
+
+    @classmethod
+    def of_sizes(cls, query_ids: npt.NDArray[Any], sizes: npt.NDArray[np.int64]) -> Grouping:
+        """Queries whose rows stand together, each id distinct: nothing is left to find out."""
+        grouping = cls.__new__(cls)
+        grouping.qid = np.repeat(query_ids, sizes)
+        grouping.query_ids = query_ids
+        grouping.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        grouping.order = None
+        return grouping
+
+    @cached_property
+    def codes(self) -> npt.NDArray[np.intp]:
+        """The position of each row's query among ``query_ids``."""
+        return self.scatter(np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets)))
+
+    def gather(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values in row order → values with each query's rows together (the same array if they already are)."""
+        return values if self.order is None else values[self.order]
+
+    def scatter(self, grouped: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The way back from :meth:`gather`."""
+        if self.order is None:
+            return grouped
+        values = np.empty_like(grouped)
+        values[self.order] = grouped
+        return values
+
+    def query_of_row(self, row: int) -> Any:
+        """The id of the query that a row belongs to, as a plain Python value."""
+        value = self.qid[row]
+        return value.item() if isinstance(value, np.generic) else value
+
+
+def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
+    """One id per row as an array that can be compared: no id at all means one query."""
+    if qid is None:
+        return np.zeros(n_rows, dtype=np.int64)
+    ids = np.asarray(qid)
+    if (
+        ids.dtype.kind in "US"
+        and isinstance(qid, list | tuple)
+        and not all(isinstance(v, str | bytes) for v in qid)
+    ):
+        ids = np.asarray(qid, dtype=object)  # 7 and "7" are two queries: do not let NumPy turn both into text
+    if ids.ndim == 2 and ids.shape[1] == 1:
+        ids = ids[:, 0]
+    if ids.ndim != 1 or len(ids) != n_rows:
+        raise DataError(
+            f"qid must give one query id for each of the {n_rows} rows, not an array of shape {ids.shape}"
+        )
+    if ids.dtype.kind == "f":
+        missing = np.isnan(ids)
+    elif ids.dtype.kind == "O":
+        missing = np.fromiter((value is None or value != value for value in ids), bool, len(ids))
+        if n_rows and not missing.any() and all(type(value) is str for value in ids):
+            ids = ids.astype(np.str_)
+    elif ids.dtype.kind in "Mm":
+        missing = np.isnat(ids)
+    else:
+        missing = np.zeros(0, dtype=bool)
+    if missing.any():
+        raise DataError(f"row {int(np.argmax(missing))} has no query id")
+    ids = ids.view()
+    ids.setflags(write=False)
+    return ids
+
+
+def _run_starts(ids: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """The first row of each run of equal ids."""
+    if len(ids) == 0:
+        return np.zeros(0, dtype=np.intp)
+    return np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+
+
+def _codes_by_first_appearance(ids: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Number the distinct ids 0, 1, … as they first appear; also where each first appears."""
+    if ids.dtype.kind == "O":  # ids that may not be comparable with each other, such as 7 and "7"
+        seen: dict[Any, int] = {}
+        codes = np.fromiter((seen.setdefault(value, len(seen)) for value in ids), np.intp, len(ids))
+        return codes, np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+    _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    code_of_sorted = np.empty_like(by_appearance)
+    code_of_sorted[by_appearance] = np.arange(len(first))
+    return code_of_sorted[inverse.reshape(-1)], first[by_appearance]

@@ -1,0 +1,323 @@
+"""`Queries`: the one data type that everything in Rankwright takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.data.grouping import Grouping
+from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
+from rankwright.errors import DataError
+
+if TYPE_CHECKING:
+    from rankwright.data.frames import Backend
+
+Features = npt.NDArray[np.floating[Any]] | sp.csr_array
+
+
+class Queries:
+    """N queries with their documents: features X, supervision, query ids and names. It never changes.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or None
+        One row of features per document: float32 and float64 are kept as they are, other numbers become
+        float64, sparse input becomes CSR and is never made dense. A pandas, polars or Arrow frame gives
+        its column names too. None: no features, for evaluating scores alone.
+    y : array, FullRanking or PreferenceGraph
+        The supervision; a plain array is grades.
+    qid : array or None
+        The query of each row, of any type. The rows of a query need not stand together; rows keep
+        the order they are given in. None: all rows are one query.
+    feature_names, doc_ids : sequences of str, optional
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.Queries([[1.0], [2.0], [3.0]], y=[0, 1, 2], qid=["b", "a", "b"])
+    >>> queries
+    Queries(2 queries, 3 documents, 1 feature, grades 0–2)
+    >>> queries[0].y, queries[0].qid
+    (array([0., 2.]), array(['b', 'b'], dtype='<U1'))
+    """
+
+    __slots__ = ("_feature_names", "_grouping", "_supervision", "_x", "doc_ids")
+
+    doc_ids: npt.NDArray[np.str_] | None
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.ArrayLike | Supervision,
+        qid: npt.ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        doc_ids: npt.ArrayLike | None = None,
+    ) -> None:
+        supervision = y if isinstance(y, FullRanking | PreferenceGraph | Grades) else Grades(np.asarray(y))
+        x, names = _features(X, len(supervision))
+        if x.shape[0] != len(supervision):
+            raise DataError(f"X has {x.shape[0]} rows, but the supervision has {len(supervision)}")
+        self._set(
+            x,
+            supervision,
+            Grouping(qid, len(supervision)),
+            _feature_names(names if feature_names is None else feature_names, x.shape[1]),
+            _doc_ids(doc_ids, len(supervision)),
+        )
+        supervision.validate(self._grouping)
+
+    def _set(
+        self,
+        x: Features,
+        supervision: Supervision,
+        grouping: Grouping,
+        feature_names: tuple[str, ...] | None,
+        doc_ids: npt.NDArray[np.str_] | None,
+    ) -> None:
+        for name, value in (
+            ("_x", x),
+            ("_supervision", supervision),
+            ("_grouping", grouping),
+            ("_feature_names", feature_names),
+            ("doc_ids", doc_ids),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _build(cls, *parts: Any) -> Queries:
+        queries = cls.__new__(cls)
+        queries._set(*parts)
+        return queries
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Queries never change: make new ones instead of setting {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self._x, self._supervision, self._grouping, self._feature_names, self.doc_ids)
+        return (Queries._build, parts)
+
+    # What they hold
+
+    @property
+    def X(self) -> Features:
+        """The features, one row per document, as a read-only array or a CSR array."""
+        return self._x  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def supervision(self) -> Supervision:
+        """Grades, a full ranking or a preference graph."""
+        return self._supervision  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def y(self) -> npt.NDArray[np.float64]:
+        """The grades of the documents."""
+        if not isinstance(self.supervision, Grades):
+            raise DataError(f"these queries carry a {self.supervision.kind}, not grades: see .supervision")
+        return self.supervision.values
+
+    @property
+    def grouping(self) -> Grouping:
+        """Which rows belong to which query."""
+        return self._grouping  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def qid(self) -> npt.NDArray[Any]:
+        """The query id of each row."""
+        return self.grouping.qid
+
+    @property
+    def query_ids(self) -> npt.NDArray[Any]:
+        """The id of each query, in the order of first appearance."""
+        return self.grouping.query_ids
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of documents of each query."""
+        return np.diff(self.grouping.offsets)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features: as given, or ``f1``, ``f2``, …"""
+        names = self._feature_names  # type: ignore[attr-defined]
+        return tuple(f"f{j}" for j in range(1, self.n_features + 1)) if names is None else names
+
+    @property
+    def n_queries(self) -> int:
+        """N."""
+        return len(self.query_ids)
+
+    @property
+    def n_documents(self) -> int:
+        """m, the number of rows."""
+        return len(self.supervision)
+
+    @property
+    def n_features(self) -> int:
+        """n, the number of columns."""
+        return int(self.X.shape[1])
+
+    # Slicing by query
+
+    def __len__(self) -> int:
+        return self.n_queries
+
+    def __iter__(self) -> Iterator[Queries]:
+        return (self[q] for q in range(self.n_queries))
+
+    def __getitem__(self, which: int | slice | npt.ArrayLike) -> Queries:
+        """The queries at a position, a slice, a list of positions, or where a mask with one entry per query is true."""
+        if isinstance(which, tuple):
+            raise TypeError("Queries are indexed by query alone: take columns from .X")
+        if isinstance(which, int | np.integer):
+            if not -self.n_queries <= which < self.n_queries:
+                raise IndexError(f"query {which} of {self.n_queries}")
+            which = slice(int(which) % self.n_queries, int(which) % self.n_queries + 1)
+        if isinstance(which, slice):
+            first, last, step = which.indices(self.n_queries)
+            if step == 1 and self.grouping.order is None:
+                return self._run(first, max(first, last))
+        positions = np.atleast_1d(
+            np.arange(self.n_queries)[which if isinstance(which, slice) else np.asarray(which)]
+        )
+        if len(np.unique(positions)) < len(positions):
+            raise DataError("a query is taken twice: Queries hold each query once")
+        offsets = self.grouping.offsets
+        rows = np.concatenate(
+            [np.arange(offsets[q], offsets[q + 1]) for q in positions] or [np.zeros(0, np.intp)]
+        )
+        if self.grouping.order is not None:
+            rows = self.grouping.order[rows]
+        return self._take(rows, Grouping.of_sizes(self.query_ids[positions], self.sizes[positions]))
+
+    def _run(self, first: int, last: int) -> Queries:
+        """Queries first … last − 1 of rows that stand together: a view, nothing is copied but CSR indices."""
+        offsets = self.grouping.offsets
+        rows = slice(int(offsets[first]), int(offsets[last]))
+        return self._take(rows, Grouping.of_sizes(self.query_ids[first:last], self.sizes[first:last]))
+
+    def _take(self, rows: npt.NDArray[np.intp] | slice, grouping: Grouping) -> Queries:
+        return Queries._build(
+            _read_only(self.X[rows]),
+            self.supervision.take(rows),
+            grouping,
+            self._feature_names,  # type: ignore[attr-defined]
+            None if self.doc_ids is None else self.doc_ids[rows],
+        )
+
+    def select(self, query_ids: Iterable[Any]) -> Queries:
+        """The queries with the given ids, in the order given.
+
+        >>> import rankwright as rw
+        >>> rw.Queries([[1], [2], [3]], [0, 1, 0], qid=["a", "b", "c"]).select(["c", "a"]).query_ids
+        array(['c', 'a'], dtype='<U1')
+        """
+        position = {query: q for q, query in enumerate(self.query_ids.tolist())}
+        wanted = list(query_ids)
+        unknown = [query for query in wanted if query not in position]
+        if unknown:
+            raise DataError(f"there is no query {unknown[0]!r}")
+        return self[np.array([position[query] for query in wanted], dtype=np.intp)]
+
+    # Ways in and out
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        label: str = "label",
+        qid: str = "qid",
+        features: Sequence[str] | None = None,
+        doc: str | None = None,
+    ) -> Queries:
+        """Queries from a pandas, polars or Arrow frame: see :func:`rankwright.from_frame`."""
+        from rankwright.data.frames import from_frame
+
+        return from_frame(frame, label=label, qid=qid, features=features, doc=doc)
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """A pandas or polars data frame or an Arrow table: columns qid, label, doc_id if there are any, features."""
+        from rankwright.data.frames import to_frame
+
+        return to_frame(self, backend)
+
+    def __repr__(self) -> str:
+        supervision = self.supervision
+        told: str = supervision.kind
+        if isinstance(supervision, Grades) and len(supervision):
+            told = f"grades {supervision.values.min():g}–{supervision.values.max():g}"
+        storage = ", CSR" if sp.issparse(self.X) else ""
+        return (
+            f"Queries({_count(self.n_queries, 'query', 'queries')}, {_count(self.n_documents, 'document')}, "
+            f"{_count(self.n_features, 'feature')}{storage}, {told})"
+        )
+
+
+def _count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
+    """Features as a read-only float array or CSR array, and the column names of a frame."""
+    if X is None:
+        return _read_only(np.zeros((n_rows, 0), dtype=np.float32)), None
+    names: Sequence[str] | None = None
+    if (
+        not isinstance(X, np.ndarray)
+        and not sp.issparse(X)
+        and (hasattr(X, "columns") or hasattr(X, "schema"))
+    ):
+        from rankwright.data.frames import frame_to_matrix
+
+        X, names = frame_to_matrix(X)
+    x = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if x.ndim != 2:
+        raise DataError(f"X must have two dimensions (documents × features), not {x.ndim}")
+    if x.dtype not in (np.float32, np.float64):
+        try:
+            x = x.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"features must be numbers: {error}") from None
+    if sp.issparse(x) and not x.has_canonical_format:
+        x = x.copy() if x is X else x
+        x.sum_duplicates()
+    return _read_only(x), names
+
+
+def _read_only(x: Features) -> Features:
+    if sp.issparse(x):
+        for part in (x.data, x.indices, x.indptr):
+            part.setflags(write=False)
+        return x
+    view = x.view()
+    view.setflags(write=False)
+    return view
+
+
+def _feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    told = tuple(map(str, names))
+    if len(told) != n_features:
+        raise DataError(f"{len(told)} feature names for {n_features} features")
+    if len(set(told)) < len(told):
+        twice = next(name for position, name in enumerate(told) if name in told[:position])
+        raise DataError(f"two features are named {twice!r}")
+    return told
+
+
+def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[np.str_] | None:
+    if doc_ids is None:
+        return None
+    ids = np.asarray(doc_ids).astype(np.str_)
+    if ids.shape != (n_rows,):
+        raise DataError(
+            f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}"
+        )
+    ids.setflags(write=False)
+    return ids

@@ -1,0 +1,159 @@
+"""The three kinds of supervision a query can carry: grades, a full ranking, or a preference graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.grouping import Grouping
+from rankwright.errors import DataError
+
+
+def _frozen(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = values.view()
+    view.setflags(write=False)
+    return view
+
+
+def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers: {error}") from None
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise DataError(f"{name} must be one number per row, not an array of shape {column.shape}")
+    return column
+
+
+@dataclass(frozen=True, eq=False)
+class Grades:
+    """One relevance grade y_i ≥ 0 per document, 0 = bad. Fractions are allowed; NaN and infinity are not."""
+
+    values: npt.NDArray[np.float64]
+    kind: ClassVar[str] = "grades"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _frozen(_column(self.values, "grades")))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def validate(self, grouping: Grouping) -> None:
+        """Raise a :class:`DataError` that names the row and query of the first grade that is not one."""
+        bad = ~(self.values >= 0) | np.isinf(self.values)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"row {row} (query {grouping.query_of_row(row)!r}): the grade is {self.values[row]:g}, "
+                "but grades are finite and at least 0 (0 = not relevant)"
+            )
+
+    def take(self, rows: npt.NDArray[np.intp] | slice) -> Grades:
+        """The grades of the given rows."""
+        return Grades(self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class FullRanking:
+    """A complete order of each query's documents: one rank per document, 1 = best, each rank once."""
+
+    ranks: npt.NDArray[np.int64]
+    kind: ClassVar[str] = "full ranking"
+
+    def __post_init__(self) -> None:
+        ranks = _column(self.ranks, "ranks")
+        if not np.all(ranks == np.floor(ranks)):
+            raise DataError("ranks must be whole numbers")
+        object.__setattr__(self, "ranks", _frozen(ranks.astype(np.int64)))
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def validate(self, grouping: Grouping) -> None:
+        """Raise a :class:`DataError` that names the first query whose ranks are not 1, …, m_q."""
+        grouped = grouping.gather(self.ranks)
+        sizes = np.diff(grouping.offsets)
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        in_order = np.lexsort((grouped, query))
+        expected = np.arange(len(grouped)) - np.repeat(grouping.offsets[:-1], sizes) + 1
+        wrong = grouped[in_order] != expected
+        if wrong.any():
+            q = int(query[np.argmax(wrong)])
+            raise DataError(
+                f"query {grouping.query_ids[q]!r}: a full ranking holds each rank 1 to {sizes[q]} exactly once"
+            )
+
+    def take(self, rows: npt.NDArray[np.intp] | slice) -> FullRanking:
+        """The ranks of the given rows."""
+        return FullRanking(self.ranks[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceGraph:
+    """Weighted edges i → j between rows of one query: a_ij ≥ 0 is the cost of putting j above i."""
+
+    n_documents: int
+    preferred: npt.NDArray[np.intp]
+    other: npt.NDArray[np.intp]
+    weights: npt.NDArray[np.float64] = field(default=None)  # type: ignore[assignment]
+    kind: ClassVar[str] = "preference graph"
+
+    def __post_init__(self) -> None:
+        preferred, other = (np.asarray(ends, dtype=np.intp) for ends in (self.preferred, self.other))
+        weights = np.ones(len(preferred)) if self.weights is None else _column(self.weights, "edge weights")
+        if not len(preferred) == len(other) == len(weights):
+            raise DataError(
+                f"an edge has two ends and a weight, but there are {len(preferred)} preferred rows, "
+                f"{len(other)} other rows and {len(weights)} weights"
+            )
+        for name, values in (("preferred", preferred), ("other", other), ("weights", weights)):
+            object.__setattr__(self, name, _frozen(values))
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def validate(self, grouping: Grouping) -> None:
+        """Raise a :class:`DataError` that names the first edge that cannot be one."""
+        for ends in (self.preferred, self.other):
+            outside = (ends < 0) | (ends >= self.n_documents)
+            if outside.any():
+                edge = int(np.argmax(outside))
+                raise DataError(
+                    f"edge {edge} names row {ends[edge]}, but rows go from 0 to {self.n_documents - 1}"
+                )
+        across = grouping.codes[self.preferred] != grouping.codes[self.other]
+        if across.any():
+            edge = int(np.argmax(across))
+            i, j = int(self.preferred[edge]), int(self.other[edge])
+            raise DataError(
+                f"edge {edge} joins rows {i} and {j} of different queries "
+                f"({grouping.query_of_row(i)!r} and {grouping.query_of_row(j)!r})"
+            )
+        loops = self.preferred == self.other
+        if loops.any():
+            edge = int(np.argmax(loops))
+            raise DataError(f"edge {edge} prefers row {self.preferred[edge]} to itself")
+        bad = ~(self.weights >= 0) | np.isinf(self.weights)
+        if bad.any():
+            edge = int(np.argmax(bad))
+            raise DataError(
+                f"edge {edge} has weight {self.weights[edge]:g}, but weights are finite and at least 0"
+            )
+
+    def take(self, rows: npt.NDArray[np.intp] | slice) -> PreferenceGraph:
+        """The edges between the given rows, renumbered; rows must hold whole queries."""
+        positions = np.arange(self.n_documents)[rows]
+        new_row = np.full(self.n_documents, -1, dtype=np.intp)
+        new_row[positions] = np.arange(len(positions))
+        kept = (new_row[self.preferred] >= 0) & (new_row[self.other] >= 0)
+        return PreferenceGraph(
+            len(positions), new_row[self.preferred[kept]], new_row[self.other[kept]], self.weights[kept]
+        )
+
+
+Supervision = Grades | FullRanking | PreferenceGraph

@@ -1,0 +1,142 @@
+"""A text file as a series of blocks of whole lines, from a memory map or out of a gzip stream."""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.errors import ParseError
+
+Text = npt.NDArray[np.uint8]
+
+BLOCK = 1 << 21  # small enough to stay in the cache, large enough that handing it to a thread costs nothing
+FIRST_BLOCK = 1 << 17  # the first one only shows what the file is like
+PADDING = 32  # kernels may look at a few bytes behind the last line
+_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14: map a whole range in one call
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The whole lines text[start:stop]; the last byte is a newline, and PADDING bytes follow it."""
+
+    text: Text
+    start: int
+    stop: int
+
+    def prepare(self) -> None:
+        """Called by the thread that is about to parse the block."""
+
+    def release(self) -> None:
+        """Called when the block has been parsed."""
+
+
+@dataclass(frozen=True)
+class _MappedBlock(Block):
+    """A block of a memory map, whose pages are mapped in one call and given back when it is done."""
+
+    memory: mmap.mmap
+
+    def prepare(self) -> None:
+        self._advise(_POPULATE_READ)
+
+    def release(self) -> None:
+        # A page shared with a neighbour that is still being parsed just comes back from the page cache.
+        self._advise(getattr(mmap, "MADV_DONTNEED", _POPULATE_READ))
+
+    def _advise(self, advice: int) -> None:
+        if hasattr(self.memory, "madvise"):
+            first = self.start - self.start % mmap.PAGESIZE
+            with suppress(OSError, ValueError):  # advice only: an older kernel may not know it
+                self.memory.madvise(advice, first, self.stop - first)
+
+
+class MappedFile(AbstractContextManager["MappedFile"]):
+    """A plain text file through a memory map."""
+
+    def __init__(self, path: Path) -> None:
+        self._memory: mmap.mmap | None = None
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size:
+                self._memory = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._memory is not None:
+            with suppress(BufferError):  # a block still in flight holds it, and lets it go by itself
+                self._memory.close()
+
+    def blocks(self) -> Iterator[Block]:
+        """The lines of the file, in order."""
+        memory = self._memory
+        if memory is None:
+            return
+        text = np.frombuffer(memory, dtype=np.uint8)
+        # The last lines are copied, so that no kernel looks behind the end of the map.
+        tail = memory.rfind(b"\n", 0, max(0, len(memory) - PADDING)) + 1
+        start, size = 0, FIRST_BLOCK
+        while start < tail:
+            stop = tail if start + size >= tail else memory.find(b"\n", start + size, tail) + 1
+            yield _MappedBlock(text, start, stop or tail, memory)
+            start, size = stop or tail, BLOCK
+        rest = memory[tail:]
+        if rest:
+            yield whole_lines(rest)
+
+
+class GzipFile(AbstractContextManager["GzipFile"]):
+    """A gzip-compressed text file, uncompressed block by block."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stream = gzip.open(path, "rb")
+
+    def __exit__(self, *error: Any) -> None:
+        self._stream.close()
+
+    def blocks(self) -> Iterator[Block]:
+        """The lines of the file, in order."""
+        unfinished: list[bytes] = []
+        size = FIRST_BLOCK
+        while chunk := self._read(size):
+            size = BLOCK
+            end = chunk.rfind(b"\n") + 1
+            if end:
+                yield whole_lines(b"".join([*unfinished, chunk[:end]]))
+                unfinished = []
+            unfinished.append(chunk[end:])
+        rest = b"".join(unfinished)
+        if rest:
+            yield whole_lines(rest)
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except EOFError:
+            raise ParseError(self._path, "the gzip stream ends too early: the file is truncated") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise ParseError(self._path, f"the gzip stream is damaged: {error}") from None
+
+
+def whole_lines(content: bytes) -> Block:
+    """A block of its own, with a newline behind the last line and the padding."""
+    newline = b"" if content.endswith(b"\n") else b"\n"
+    padded = b"".join([content, newline, bytes(PADDING)])
+    return Block(np.frombuffer(padded, dtype=np.uint8), 0, len(content) + len(newline))
+
+
+def open_text(path: Path) -> MappedFile | GzipFile:
+    """The file as blocks: whether it is compressed is told by its first bytes, not by its name."""
+    with path.open("rb") as file:
+        compressed = file.read(2) == _GZIP_MAGIC
+    return GzipFile(path) if compressed else MappedFile(path)

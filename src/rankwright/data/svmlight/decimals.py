@@ -1,0 +1,166 @@
+"""Decimal text to float64, correctly rounded, inside compiled kernels.
+
+A number is w·10^q with a whole w. If w < 2^53 and |q| ≤ 22 both w and 10^|q| are exact doubles, and
+one multiplication or division rounds correctly (Clinger 1990). Up to 19 digits and any q, 128 bits of
+5^q decide the rounding in all but a sliver of cases (Eisel & Lemire; Lemire 2021, "Number parsing at a
+gigabyte per second"). What is left is marked HARD, and the caller hands it to Python's own float().
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.engines.compile import kernel
+from rankwright.engines.words import (
+    U64,
+    byte_at,
+    digits_at_start,
+    digits_value,
+    high_product,
+    leading_zeros,
+    load8,
+)
+
+NUMBER, HARD, NULL, MALFORMED = 0, 1, 2, 3
+
+LEAST_POWER, _GREATEST_POWER = -342, 308
+_LONGEST_EXACT = 19  # digits that always fit 64 bits
+
+_PLUS, _MINUS, _POINT = U64(43), U64(45), U64(46)
+_SMALL_E = U64(ord("e"))
+_LOWER_CASE = U64(0x2020202020202020)
+_THREE_BYTES = U64(0xFFFFFF)
+_FOUR_BYTES = U64(0xFFFFFFFF)
+_NULL_WORD = U64(int.from_bytes(b"null", "little"))
+_NAN_WORD = U64(int.from_bytes(b"nan", "little"))
+_INF_WORD = U64(int.from_bytes(b"inf", "little"))
+_INFINITY_WORD = U64(int.from_bytes(b"infinity", "little"))
+
+
+def _powers_of_five() -> npt.NDArray[np.uint64]:
+    """The leading 128 bits of 5^q as (high, low) words for q = −342 … 308; reciprocals are rounded up."""
+    table = np.empty((_GREATEST_POWER - LEAST_POWER + 1, 2), dtype=np.uint64)
+    for row, q in enumerate(range(LEAST_POWER, _GREATEST_POWER + 1)):
+        if q >= 0:
+            power = 5**q
+            bits = (
+                power << (128 - power.bit_length())
+                if power.bit_length() <= 128
+                else power >> (power.bit_length() - 128)
+            )
+        else:
+            power = 5**-q
+            bits = (1 << (power.bit_length() + 127)) // power + 1
+            if bits.bit_length() > 128:
+                bits >>= bits.bit_length() - 128
+        table[row] = bits >> 64, bits & 0xFFFFFFFFFFFFFFFF
+    return table
+
+
+POWERS_OF_FIVE = _powers_of_five()
+POWERS_OF_TEN = np.array([float(10**i) for i in range(23)])
+WHOLE_POWERS_OF_TEN = np.array([10**i for i in range(20)], dtype=np.uint64)
+
+
+@kernel
+def scaled(w: Any, q: int) -> tuple[int, float]:
+    """(NUMBER, w·10^q correctly rounded) for w < 10^19, or (HARD, 0) where 128 bits cannot tell."""
+    if w < U64(9007199254740992) and -22 <= q <= 22:
+        return (NUMBER, float(w) * POWERS_OF_TEN[q]) if q >= 0 else (NUMBER, float(w) / POWERS_OF_TEN[-q])
+    if w == U64(0):
+        return NUMBER, 0.0
+    if q < LEAST_POWER or q > _GREATEST_POWER:
+        return HARD, 0.0
+    shift = leading_zeros(w)
+    w = w << shift
+    high = high_product(w, POWERS_OF_FIVE[q - LEAST_POWER, 0])
+    low = w * POWERS_OF_FIVE[q - LEAST_POWER, 0]
+    if high & U64(0x1FF) == U64(0x1FF):
+        more = high_product(w, POWERS_OF_FIVE[q - LEAST_POWER, 1])
+        low += more
+        if low < more:
+            high += U64(1)
+    if low == U64(0xFFFFFFFFFFFFFFFF) and (q < -27 or q > 55):
+        return HARD, 0.0
+    top = high >> U64(63)
+    mantissa = high >> (top + U64(9))
+    exponent = ((217706 * q) >> 16) + 63 + np.int64(top) - np.int64(shift)
+    if exponent <= -1022 or exponent >= 1023:  # subnormal, or near overflow
+        return HARD, 0.0
+    if low <= U64(1) and -4 <= q <= 23 and mantissa & U64(3) == U64(1) and mantissa << (top + U64(9)) == high:
+        mantissa &= ~U64(1)  # exactly half way: round to even
+    mantissa = (mantissa + (mantissa & U64(1))) >> U64(1)
+    return NUMBER, math.ldexp(float(mantissa), exponent - 52)
+
+
+@kernel
+def read_decimal(text: int, start: int) -> tuple[int, float, int]:
+    """Read a number, NULL, nan or inf at ``start``: (NUMBER | HARD | NULL | MALFORMED, value, end)."""
+    i = start
+    sign = byte_at(text, i)
+    if sign == _MINUS or sign == _PLUS:
+        i += 1
+    w = U64(0)
+    first = i
+    count = 8
+    while count == 8:
+        word = load8(text, i)
+        count = digits_at_start(word)
+        if count > 0:
+            w = w * WHOLE_POWERS_OF_TEN[count] + digits_value(word, count)
+            i += count
+    whole_digits = i - first
+    significant = 0 if w == U64(0) else whole_digits
+    q = 0
+    if byte_at(text, i) == _POINT:
+        i += 1
+        first = i
+        count = 8
+        while count == 8:
+            word = load8(text, i)
+            count = digits_at_start(word)
+            if count > 0:
+                w = w * WHOLE_POWERS_OF_TEN[count] + digits_value(word, count)
+                i += count
+        q = first - i
+    if whole_digits - q == 0:
+        return _read_word(text, start, i, sign == _MINUS)
+    significant -= q
+    if byte_at(text, i) | U64(0x20) == _SMALL_E:
+        i += 1
+        exponent_sign = byte_at(text, i)
+        if exponent_sign == _MINUS or exponent_sign == _PLUS:
+            i += 1
+        count = digits_at_start(load8(text, i))
+        if count == 0:
+            return MALFORMED, 0.0, start
+        exponent = np.int64(digits_value(load8(text, i), count))
+        i += count
+        if count == 8:  # as long as this, it is for Python to say what it means
+            while digits_at_start(load8(text, i)) > 0:
+                i += digits_at_start(load8(text, i))
+            return HARD, 0.0, i
+        q += -exponent if exponent_sign == _MINUS else exponent
+    if significant > _LONGEST_EXACT:
+        return HARD, 0.0, i
+    status, value = scaled(w, q)
+    return status, -value if sign == _MINUS else value, i
+
+
+@kernel
+def _read_word(text: int, start: int, i: int, negative: bool) -> tuple[int, float, int]:
+    """NULL, nan, inf or infinity, in any case, after an optional sign."""
+    word = load8(text, i) | _LOWER_CASE
+    if word == _INFINITY_WORD:
+        return NUMBER, -np.inf if negative else np.inf, i + 8
+    if word & _FOUR_BYTES == _NULL_WORD and i == start:
+        return NULL, 0.0, i + 4
+    if word & _THREE_BYTES == _INF_WORD:
+        return NUMBER, -np.inf if negative else np.inf, i + 3
+    if word & _THREE_BYTES == _NAN_WORD:
+        return NUMBER, np.nan, i + 3
+    return MALFORMED, 0.0, start

@@ -1,0 +1,144 @@
+"""`write_svmlight`: Queries into LETOR and SVMlight text."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.data.atomic import atomic_path
+from rankwright.data.queries import Queries
+from rankwright.data.svmlight.formatting import LONGEST_CELL, format_rows
+from rankwright.engines.threads import map_in_order
+from rankwright.errors import DataError
+
+_CELLS_AT_A_TIME = 100_000
+
+
+def write_svmlight(queries: Queries, path: str | os.PathLike[str], *, zero_based: bool = False) -> None:
+    """Write one line ``<grade> qid:<id> <index>:<value> … #docid = <id>`` per row; compressed if the name ends in .gz.
+
+    Dense rows are written whole, CSR rows as far as they are stored. Every number is written with the
+    fewest digits that read back as the same number. The file is written whole or not at all.
+    """
+    _check_ids(queries)
+    target = Path(path)
+    with atomic_path(target) as temporary:
+        with (
+            gzip.open(temporary, "wb", compresslevel=6)
+            if target.suffix == ".gz"
+            else temporary.open("wb") as file
+        ):
+            for text in _Lines(queries, zero_based).blocks():
+                cast(BinaryIO, file).write(text)
+
+
+class _Lines:
+    """The rows of some queries as text, block by block."""
+
+    def __init__(self, queries: Queries, zero_based: bool) -> None:
+        x = queries.X
+        self._queries = queries
+        self._grades = queries.y
+        self._first_index = 0 if zero_based else 1
+        self._single = x.dtype == np.float32
+        self._sparse = sp.issparse(x)
+        no_places = np.zeros(0, dtype=np.int32)
+        self._cells = x.data if self._sparse else np.ascontiguousarray(x).reshape(-1)
+        self._columns = x.indices if self._sparse else no_places
+        self._row_starts = x.indptr if self._sparse else no_places
+
+    def blocks(self) -> Iterator[memoryview]:
+        """The lines, in order, formatted on all threads."""
+        rows, cells = self._queries.n_documents, max(1, len(self._cells))
+        step = max(1, _CELLS_AT_A_TIME * rows // cells)
+        ranges = ((first, min(first + step, rows)) for first in range(0, rows, step))
+        for block in map_in_order(self._format, ranges):
+            yield from block
+
+    def _format(self, rows: tuple[int, int]) -> list[memoryview]:
+        first, last = rows
+        finished: list[memoryview] = []
+        while first < last:
+            text, stopped = self._format_until_stuck(first, last)
+            finished.append(text)
+            if stopped < last:
+                finished.append(memoryview(self._format_plainly(stopped)))
+                stopped += 1
+            first = stopped
+        return finished
+
+    def _format_until_stuck(self, first: int, last: int) -> tuple[memoryview, int]:
+        heads, head_ends = _joined(self._head(row) for row in range(first, last))
+        tails, tail_ends = _joined(self._tail(row) for row in range(first, last))
+        width = -1 if self._sparse else self._queries.n_features
+        cells = (
+            int(self._row_starts[last] - self._row_starts[first]) if self._sparse else (last - first) * width
+        )
+        out = np.empty(len(heads) + len(tails) + (last - first) + cells * LONGEST_CELL, dtype=np.uint8)
+        length, stopped = format_rows(
+            first,
+            last,
+            self._cells,
+            self._columns,
+            self._row_starts,
+            width,
+            self._first_index,
+            self._single,
+            heads,
+            head_ends,
+            tails,
+            tail_ends,
+            out,
+        )
+        return out[:length].data, stopped
+
+    def _head(self, row: int) -> bytes:
+        return f"{_plain(self._grades[row])} qid:{self._queries.qid[row]}".encode()
+
+    def _tail(self, row: int) -> bytes:
+        doc_ids = self._queries.doc_ids
+        return b"" if doc_ids is None or not doc_ids[row] else f" #docid = {doc_ids[row]}".encode()
+
+    def _format_plainly(self, row: int) -> bytes:
+        """The line of a row with a number so small or large that only Python writes it."""
+        x = self._queries.X
+        start, stop = (self._row_starts[row], self._row_starts[row + 1]) if self._sparse else (0, x.shape[1])
+        columns = self._columns[start:stop] if self._sparse else range(x.shape[1])
+        values = self._cells[start:stop] if self._sparse else x[row]
+        words = [
+            f" {column + self._first_index}:{_plain(value)}"
+            for column, value in zip(columns, values, strict=True)
+        ]
+        return self._head(row) + "".join(words).encode() + self._tail(row) + b"\n"
+
+
+def _plain(number: Any) -> str:
+    """The shortest text of a NumPy number, without a needless ".0"."""
+    return str(number).removesuffix(".0")
+
+
+def _joined(texts: Iterable[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Texts end to end, and where each begins and ends."""
+    parts = list(texts)
+    ends = np.cumsum([0, *map(len, parts)])
+    return np.frombuffer(b"".join(parts), dtype=np.uint8), ends
+
+
+def _check_ids(queries: Queries) -> None:
+    """Ids must be words: white space would end them."""
+    for query in queries.query_ids.tolist():
+        if str(query).split() != [str(query)]:
+            raise DataError(f"query id {query!r} cannot be written as text: it is empty or holds white space")
+    if queries.doc_ids is not None:
+        for row, doc_id in enumerate(queries.doc_ids.tolist()):
+            if doc_id and doc_id.split() != [doc_id]:
+                raise DataError(
+                    f"row {row}: document id {doc_id!r} cannot be written as text: it holds white space"
+                )

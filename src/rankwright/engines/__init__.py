@@ -1,0 +1,1 @@
+"""How a per-query function is run over all queries."""

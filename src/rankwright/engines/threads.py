@@ -1,0 +1,80 @@
+"""A pool of threads for kernels that release the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.errors import ParameterError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ENVIRONMENT = "RANKWRIGHT_THREADS"
+
+# Below this many documents a second thread costs more than it brings.
+_DOCUMENTS_WORTH_A_THREAD = 4096
+
+
+def thread_count() -> int:
+    """How many threads kernels may use: ``RANKWRIGHT_THREADS``, or the processors this process may run on."""
+    wanted = os.environ.get(_ENVIRONMENT)
+    if wanted is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    if not wanted.isdigit() or int(wanted) < 1:
+        raise ParameterError(f"{_ENVIRONMENT} must be a whole number of at least 1, not {wanted!r}")
+    return int(wanted)
+
+
+@lru_cache(maxsize=4)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="rankwright")
+
+
+def split_by_size(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+    """Cut the queries into at most ``parts`` runs [first, last) of nearly equal numbers of documents."""
+    queries, documents = len(offsets) - 1, int(offsets[-1])
+    targets = [documents * part // parts for part in range(1, parts)]
+    inner = np.searchsorted(offsets, targets, side="left")
+    cuts = sorted({0, queries, *(min(int(cut), queries) for cut in inner)})
+    return list(zip(cuts, cuts[1:], strict=False))
+
+
+def for_query_ranges(work: Callable[[int, int], None], offsets: npt.NDArray[np.int64]) -> None:
+    """Call ``work(first, last)`` on runs of whole queries, side by side, until every query has been seen."""
+    threads = min(thread_count(), max(1, int(offsets[-1]) // _DOCUMENTS_WORTH_A_THREAD))
+    ranges = split_by_size(offsets, threads)
+    if len(ranges) <= 1:
+        for first, last in ranges:
+            work(first, last)
+        return
+    pending = [_pool(thread_count()).submit(work, first, last) for first, last in ranges[1:]]
+    work(*ranges[0])
+    for future in pending:
+        future.result()
+
+
+def map_in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Yield ``work(item)`` for every item, in order, keeping only a few items in flight."""
+    threads = thread_count()
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pool = _pool(threads)
+    in_flight: list[Future[R]] = []
+    try:
+        for item in items:
+            in_flight.append(pool.submit(work, item))
+            if len(in_flight) > 2 * threads:
+                yield in_flight.pop(0).result()
+        while in_flight:
+            yield in_flight.pop(0).result()
+    finally:
+        for future in in_flight:
+            future.cancel()
