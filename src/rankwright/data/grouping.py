@@ -69,18 +69,12 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     if qid is None:
         return np.zeros(n_rows, dtype=np.int64)
     ids = np.asarray(qid)
-    if (
-        ids.dtype.kind in "US"
-        and isinstance(qid, list | tuple)
-        and not all(isinstance(v, str | bytes) for v in qid)
-    ):
+    if ids.dtype.kind in "US" and isinstance(qid, list | tuple) and not all(isinstance(v, str | bytes) for v in qid):
         ids = np.asarray(qid, dtype=object)  # 7 and "7" are two queries: do not let NumPy turn both into text
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1 or len(ids) != n_rows:
-        raise DataError(
-            f"qid must give one query id for each of the {n_rows} rows, not an array of shape {ids.shape}"
-        )
+        raise DataError(f"qid must give one query id for each of the {n_rows} rows, not an array of shape {ids.shape}")
     if ids.dtype.kind == "f":
         missing = np.isnan(ids)
     elif ids.dtype.kind == "O":

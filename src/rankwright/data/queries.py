@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from rankwright.errors import DataError
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
 
-Features = npt.NDArray[np.floating[Any]] | sp.csr_array
+Features: TypeAlias = Any  # a dense NumPy array or a scipy.sparse.csr_array: SciPy brings no types
 
 
 class Queries:
@@ -181,15 +181,11 @@ class Queries:
             first, last, step = which.indices(self.n_queries)
             if step == 1 and self.grouping.order is None:
                 return self._run(first, max(first, last))
-        positions = np.atleast_1d(
-            np.arange(self.n_queries)[which if isinstance(which, slice) else np.asarray(which)]
-        )
+        positions = np.atleast_1d(np.arange(self.n_queries)[which if isinstance(which, slice) else np.asarray(which)])
         if len(np.unique(positions)) < len(positions):
             raise DataError("a query is taken twice: Queries hold each query once")
         offsets = self.grouping.offsets
-        rows = np.concatenate(
-            [np.arange(offsets[q], offsets[q + 1]) for q in positions] or [np.zeros(0, np.intp)]
-        )
+        rows = np.concatenate([np.arange(offsets[q], offsets[q + 1]) for q in positions] or [np.zeros(0, np.intp)])
         if self.grouping.order is not None:
             rows = self.grouping.order[rows]
         return self._take(rows, Grouping.of_sizes(self.query_ids[positions], self.sizes[positions]))
@@ -267,11 +263,7 @@ def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
     if X is None:
         return _read_only(np.zeros((n_rows, 0), dtype=np.float32)), None
     names: Sequence[str] | None = None
-    if (
-        not isinstance(X, np.ndarray)
-        and not sp.issparse(X)
-        and (hasattr(X, "columns") or hasattr(X, "schema"))
-    ):
+    if not isinstance(X, np.ndarray) and not sp.issparse(X) and (hasattr(X, "columns") or hasattr(X, "schema")):
         from rankwright.data.frames import frame_to_matrix
 
         X, names = frame_to_matrix(X)
@@ -284,16 +276,18 @@ def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
         except (TypeError, ValueError) as error:
             raise DataError(f"features must be numbers: {error}") from None
     if sp.issparse(x) and not x.has_canonical_format:
-        x = x.copy() if x is X else x
+        x = x.copy()  # the caller's arrays stay as they are
         x.sum_duplicates()
     return _read_only(x), names
 
 
 def _read_only(x: Features) -> Features:
+    """The same numbers through views that cannot be written to; the caller's own arrays stay writable."""
     if sp.issparse(x):
-        for part in (x.data, x.indices, x.indptr):
-            part.setflags(write=False)
-        return x
+        parts = tuple(map(_read_only, (x.data, x.indices, x.indptr)))
+        frozen = sp.csr_array(parts, shape=x.shape, copy=False)
+        frozen.has_canonical_format = True
+        return frozen
     view = x.view()
     view.setflags(write=False)
     return view
@@ -316,8 +310,6 @@ def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[np.str_]
         return None
     ids = np.asarray(doc_ids).astype(np.str_)
     if ids.shape != (n_rows,):
-        raise DataError(
-            f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}"
-        )
+        raise DataError(f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}")
     ids.setflags(write=False)
     return ids

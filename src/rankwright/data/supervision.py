@@ -123,9 +123,7 @@ class PreferenceGraph:
             outside = (ends < 0) | (ends >= self.n_documents)
             if outside.any():
                 edge = int(np.argmax(outside))
-                raise DataError(
-                    f"edge {edge} names row {ends[edge]}, but rows go from 0 to {self.n_documents - 1}"
-                )
+                raise DataError(f"edge {edge} names row {ends[edge]}, but rows go from 0 to {self.n_documents - 1}")
         across = grouping.codes[self.preferred] != grouping.codes[self.other]
         if across.any():
             edge = int(np.argmax(across))
@@ -141,9 +139,7 @@ class PreferenceGraph:
         bad = ~(self.weights >= 0) | np.isinf(self.weights)
         if bad.any():
             edge = int(np.argmax(bad))
-            raise DataError(
-                f"edge {edge} has weight {self.weights[edge]:g}, but weights are finite and at least 0"
-            )
+            raise DataError(f"edge {edge} has weight {self.weights[edge]:g}, but weights are finite and at least 0")
 
     def take(self, rows: npt.NDArray[np.intp] | slice) -> PreferenceGraph:
         """The edges between the given rows, renumbered; rows must hold whole queries."""

@@ -20,7 +20,8 @@ from rankwright.errors import ParseError
 Text = npt.NDArray[np.uint8]
 
 BLOCK = 1 << 21  # small enough to stay in the cache, large enough that handing it to a thread costs nothing
-FIRST_BLOCK = 1 << 17  # the first one only shows what the file is like
+SAMPLE = 1 << 16  # enough to see what a file is like
+SAMPLES = 8
 PADDING = 32  # kernels may look at a few bytes behind the last line
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14: map a whole range in one call
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -76,6 +77,17 @@ class MappedFile(AbstractContextManager["MappedFile"]):
             with suppress(BufferError):  # a block still in flight holds it, and lets it go by itself
                 self._memory.close()
 
+    def samples(self) -> Iterator[Block]:
+        """A few stretches of lines, the first lines of the file among them."""
+        memory = self._memory
+        if memory is None:
+            return
+        step = max(SAMPLE, len(memory) // SAMPLES)
+        for place in range(0, len(memory), step):
+            start = memory.rfind(b"\n", 0, place) + 1 if place else 0
+            stop = memory.find(b"\n", min(place + SAMPLE, len(memory)))
+            yield whole_lines(memory[start:] if stop < 0 else memory[start : stop + 1])
+
     def blocks(self) -> Iterator[Block]:
         """The lines of the file, in order."""
         memory = self._memory
@@ -84,11 +96,11 @@ class MappedFile(AbstractContextManager["MappedFile"]):
         text = np.frombuffer(memory, dtype=np.uint8)
         # The last lines are copied, so that no kernel looks behind the end of the map.
         tail = memory.rfind(b"\n", 0, max(0, len(memory) - PADDING)) + 1
-        start, size = 0, FIRST_BLOCK
+        start = 0
         while start < tail:
-            stop = tail if start + size >= tail else memory.find(b"\n", start + size, tail) + 1
-            yield _MappedBlock(text, start, stop or tail, memory)
-            start, size = stop or tail, BLOCK
+            stop = tail if start + BLOCK >= tail else memory.find(b"\n", start + BLOCK, tail) + 1
+            yield _MappedBlock(text, start, stop, memory)
+            start = stop
         rest = memory[tail:]
         if rest:
             yield whole_lines(rest)
@@ -99,17 +111,24 @@ class GzipFile(AbstractContextManager["GzipFile"]):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stream = gzip.open(path, "rb")
+        self._stream = gzip.GzipFile(path, "rb")
 
     def __exit__(self, *error: Any) -> None:
         self._stream.close()
 
+    def samples(self) -> Iterator[Block]:
+        """The first lines of the file."""
+        content = self._read(SAMPLE)
+        while content and b"\n" not in content and (more := self._read(len(content))):
+            content += more
+        self._stream.rewind()
+        if content:
+            yield whole_lines(content[: content.rfind(b"\n") + 1] or content)
+
     def blocks(self) -> Iterator[Block]:
         """The lines of the file, in order."""
         unfinished: list[bytes] = []
-        size = FIRST_BLOCK
-        while chunk := self._read(size):
-            size = BLOCK
+        while chunk := self._read(BLOCK):
             end = chunk.rfind(b"\n") + 1
             if end:
                 yield whole_lines(b"".join([*unfinished, chunk[:end]]))

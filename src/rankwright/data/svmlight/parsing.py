@@ -17,7 +17,6 @@ from rankwright.data.svmlight.decimals import (
     HARD,
     MALFORMED,
     NULL,
-    NUMBER,
     POWERS_OF_TEN,
     read_decimal,
 )
@@ -110,17 +109,31 @@ def _read_short(text: int, i: int) -> tuple[float, int]:
     kept = ((U64(1) << whole) - U64(1)) | (pointed - U64(1))  # all, if there is no point to squeeze out
     digits = (word & kept) | ((word >> U64(8)) & ~kept)
     bits -= minus + (pointed << U64(3))
-    count = np.int64(bits >> U64(3))
-    number = 0.0
-    if count > 0 and trailing_zeros(non_digits(digits)) >= bits and _ends_token(byte_at(text, end)):
-        decimals = (bits - whole) * pointed
-        number = (
-            float(np.int64(digits_value(digits, count)))
-            / _SIGNED_POWERS[np.int64((decimals >> U64(3)) + minus)]
-        )
-    else:
-        end = i
-    return number, end
+    if bits == U64(0) or trailing_zeros(non_digits(digits)) < bits or byte_at(text, end) > _SPACE:
+        return 0.0, i
+    decimals = (bits - whole) * pointed
+    whole_number = np.int64(digits_value(digits, np.int64(bits >> U64(3))))
+    return whole_number / _SIGNED_POWERS[(decimals >> U64(3)) + minus], end
+
+
+@kernel
+def _read_run(text: int, i: int, index: int, stop: int, cells: Any, place: Any) -> tuple[int, int]:
+    """Read " index:number" for index, index + 1, … into ``cells`` as long as the text is just that.
+
+    Returns where it stopped and the index expected there: the rest is for the slower, general path.
+    """
+    while index < stop:
+        if load8(text, i) & _GUESS_MASKS[index] != _GUESS_WORDS[index]:
+            break
+        start = i + _GUESS_LENGTHS[index]
+        number, end = _read_short(text, start)
+        if end == start:
+            break
+        cells[place] = number
+        place += U64(1)
+        index += 1
+        i = end
+    return i, index
 
 
 @kernel
@@ -146,6 +159,19 @@ def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
         i += 1
         byte = byte_at(text, i)
     return False, 0, i
+
+
+@kernel
+def _read_index(text: int, i: int) -> tuple[int, int]:
+    """The feature number at ``i`` and where its value begins, or (0, i) if no number and colon are there."""
+    start = i
+    index = 0
+    while digits_at_start(load8(text, i)) > 0:
+        index = min(10 * index + np.int64(byte_at(text, i) - _ZERO), LARGEST_INDEX + 1)
+        i += 1
+    if i == start or byte_at(text, i) != _COLON:
+        return 0, start
+    return index, i + 1
 
 
 @kernel
@@ -180,6 +206,7 @@ def parse_block(
     first_index: int,
     sparse: bool,
     width: int,
+    fill: float,
     cells: Any,
     columns: Any,
     row_ends: Any,
@@ -205,6 +232,7 @@ def parse_block(
     docs = 0
     status = DONE
     position = start
+    guessed = min(width + first_index, _GUESSED)
     while i < stop:
         i = _skip_blanks(text, i)
         if _ends_line(text, i):
@@ -248,63 +276,53 @@ def parse_block(
         base = row * width
         previous = first_index - 1
         while True:
-            guess = previous + 1
-            word = load8(text, i)
-            if guess < _GUESSED and word & _GUESS_MASKS[guess] == _GUESS_WORDS[guess]:
-                i += _GUESS_LENGTHS[guess]
-                index = guess
-            else:
-                i = _skip_blanks(text, i)
-                if _ends_line(text, i):
-                    break
-                word = load8(text, i)
-                count = digits_at_start(word)
-                end = i + count
-                if count == 8:
-                    while digits_at_start(load8(text, end)) > 0:
-                        end += digits_at_start(load8(text, end))
-                if count == 0 or byte_at(text, end) != _COLON:
-                    status, position = BAD_INDEX, i
-                    break
-                index = np.int64(digits_value(word, count))
-                if count == 8:
-                    index = 0
-                    for k in range(i, end):
-                        index = min(index * 10 + np.int64(byte_at(text, k) - _ZERO), LARGEST_INDEX + 2)
-                if index > LARGEST_INDEX:
-                    status, position = INDEX_TOO_LARGE, i
-                    break
-                if index < first_index:
-                    status, position = INDEX_ZERO, i
-                    break
-                if index <= previous:
-                    status, position = INDEX_NOT_RISING, i
-                    break
-                i = end + 1
-
-            number, value_end = _read_short(text, i)
-            kind = NUMBER
-            if value_end == i:
-                kind, number, value_end = read_decimal(text, i)
-                if kind == MALFORMED or not _ends_token(byte_at(text, value_end)):
-                    status, position = BAD_VALUE, i
-                    break
-            previous = index
+            if not sparse:
+                run_start = previous
+                i, previous = _read_run(text, i, previous + 1, guessed, cells, U64(base + previous + 1 - first_index))
+                previous -= 1
+                seen += previous - run_start
+            i = _skip_blanks(text, i)
+            if _ends_line(text, i):
+                break
+            index, end = _read_index(text, i)
+            if end == i:
+                status, position = BAD_INDEX, i
+                break
+            if index > LARGEST_INDEX:
+                status, position = INDEX_TOO_LARGE, i
+                break
+            if index < first_index:
+                status, position = INDEX_ZERO, i
+                break
+            if index <= previous:
+                status, position = INDEX_NOT_RISING, i
+                break
+            i = end
+            kind, number, end = read_decimal(text, i)
+            if kind == MALFORMED or not _ends_token(byte_at(text, end)):
+                status, position = BAD_VALUE, i
+                break
             column = index - first_index
             seen += 1
-            if column < width and kind != NULL:
-                place = base + column
-                if sparse:
-                    place = stored
-                    columns[place] = column
+            if sparse:
+                if kind != NULL:
+                    columns[stored] = column
+                    cells[stored] = number
                     stored += 1
-                cells[place] = number
-                if kind == HARD:
-                    if hard_numbers < len(hard):
-                        hard[hard_numbers, 0] = place
-                        hard[hard_numbers, 1], hard[hard_numbers, 2] = i, value_end
-                    hard_numbers += 1
-            i = value_end
+            elif column < width:
+                for absent in range(base + previous + 1 - first_index, base + column):
+                    cells[absent] = fill
+                cells[base + column] = fill if kind == NULL else number
+            if kind == HARD:
+                if hard_numbers < len(hard):
+                    hard[hard_numbers, 0] = stored - 1 if sparse else base + min(column, width - 1)
+                    hard[hard_numbers, 1], hard[hard_numbers, 2] = i, end
+                hard_numbers += 1
+            previous = index
+            i = end
+        if not sparse:
+            for absent in range(base + previous + 1 - first_index, base + width):
+                cells[absent] = fill
         if status != DONE:
             break
         if previous - first_index + 1 > widest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from rankwright.data.queries import Features, Queries
 from rankwright.data.svmlight import parsing
-from rankwright.data.svmlight.blocks import Block, open_text
+from rankwright.data.svmlight.blocks import Block, MappedFile, open_text
 from rankwright.engines.threads import map_in_order
 from rankwright.engines.words import count_byte
 from rankwright.errors import DataError, ParameterError, ParseError
@@ -100,7 +100,7 @@ class _ReadAgain(Exception):
 
 @dataclass
 class _Piece:
-    """What one block holds, in memory that goes back to the system when the piece is dropped."""
+    """What one block holds. Its cells may already stand in the array that will be returned."""
 
     lines: int
     rows: int
@@ -113,51 +113,77 @@ class _Piece:
     qids: npt.NDArray[Any]
     doc_ids: npt.NDArray[np.str_] | None
     stride: int
+    in_place: bool
 
 
 @dataclass(frozen=True)
 class _Fault:
-    """A malformed line: the lines of the block before it, the column, and what is wrong."""
+    """A malformed line: its number within the block, the column, and what is wrong."""
 
     line: int
     column: int
     problem: str
 
 
+@dataclass(frozen=True)
+class _Task:
+    """A block to parse, and the place for its dense cells if that is known before."""
+
+    block: Block
+    cells: npt.NDArray[Any] | None = None
+
+
 def _read(layout: _Layout) -> Queries:
     with open_text(layout.path) as source:
-        blocks = iter(source.blocks())
-        first = next(blocks, None)
-        if first is None:
-            raise ParseError(layout.path, "the file is empty")
-        parser = _Parser(layout, with_qid=_first_line_has_qid(first))
-        pieces = [parser.accept(parser.parse(first))]
-        layout = parser.settle(pieces[0])
-        pieces += [parser.accept(result) for result in map_in_order(parser.parse, blocks)]
+        parser = _Parser(layout)
+        parser.look_at(list(source.samples()))
+        tasks: Iterable[_Task] = map(_Task, source.blocks())
+        whole: npt.NDArray[Any] | None = None
+        if isinstance(source, MappedFile) and not layout.sparse:
+            whole, tasks = _with_places(list(source.blocks()), parser.width, layout.dtype)
+        pieces = [parser.accept(result) for result in map_in_order(parser.parse, tasks)]
     if not any(piece.rows for piece in pieces):
         raise ParseError(layout.path, "the file holds no documents, only comments or blank lines")
-    return _assemble(pieces, layout, with_qid=parser.with_qid)
+    return _assemble(pieces, whole, layout, with_qid=parser.with_qid)
+
+
+def _with_places(blocks: list[Block], width: int, dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], Iterator[_Task]]:
+    """An array with a row for every line of the file, and the blocks with their parts of it.
+
+    Counting lines costs next to nothing, and spares the copy from small arrays into the large one.
+    """
+    ends = np.cumsum([0, *map_in_order(_count_lines, blocks)]).tolist()
+    whole = np.empty((ends[-1], width), dtype)
+    return whole, (_Task(block, whole[a:b].reshape(-1)) for block, a, b in zip(blocks, ends, ends[1:], strict=False))
+
+
+def _count_lines(block: Block) -> int:
+    block.prepare()
+    lines = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
+    block.release()
+    return lines
 
 
 class _Parser:
-    """Turns blocks into pieces; `parse` runs on many threads, `accept` and `settle` on one."""
+    """Turns blocks into pieces; `parse` runs on many threads, `look_at` and `accept` on one."""
 
-    def __init__(self, layout: _Layout, with_qid: bool) -> None:
+    def __init__(self, layout: _Layout) -> None:
         self.layout = layout
-        self.with_qid = with_qid
+        self.with_qid = True
         self.width = layout.n_features or 0
         self._lines = 0
 
-    def settle(self, first: _Piece) -> _Layout:
-        """See from the first block whether the file looks sparse."""
-        layout = self.layout
-        if (
-            layout.may_turn_sparse
-            and not layout.sparse
-            and first.given < _DENSE_FROM * first.rows * first.width
-        ):
-            raise _ReadAgain(replace(layout, sparse=True))
-        return layout
+    def look_at(self, samples: list[Block]) -> None:
+        """Learn from some lines how wide the rows are, and whether most cells are missing."""
+        if not samples:
+            raise ParseError(self.layout.path, "the file is empty")
+        self.with_qid = _first_line_has_qid(samples[0])
+        # What is wrong in a sample is told later, when its line number is known.
+        looks = [result for result in map(self.parse, map(_Task, samples)) if isinstance(result, _Piece)]
+        self.width = max([self.width, *(look.width for look in looks)])
+        rows, given = sum(look.rows for look in looks), sum(look.given for look in looks)
+        if self.layout.may_turn_sparse and not self.layout.sparse and given < _DENSE_FROM * rows * self.width:
+            raise _ReadAgain(replace(self.layout, sparse=True))
 
     def accept(self, result: _Piece | _Fault) -> _Piece:
         """Count the lines of a piece, or raise what is wrong with it, now that its line number is known."""
@@ -168,18 +194,19 @@ class _Parser:
         self.width = max(self.width, result.width)
         return result
 
-    def parse(self, block: Block) -> _Piece | _Fault:
+    def parse(self, task: _Task) -> _Piece | _Fault:
         """Parse a block, again with more room if it turns out to need it."""
+        block, cells = task.block, task.cells
         block.prepare()
         lines = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
-        width, hard_numbers = self.width, _HARD_NUMBERS_AT_FIRST
+        width, hard_numbers = self.width if cells is None else len(cells) // max(lines, 1), _HARD_NUMBERS_AT_FIRST
         while True:
-            piece, hard, report = self._sweep(block, lines, width, hard_numbers)
+            piece, hard, report = self._sweep(block, lines, width, cells, hard_numbers)
             status = int(report[parsing.STATUS])
             if status == parsing.TOO_WIDE:
                 if self.layout.n_features is not None:
                     return self._too_wide(block, int(report[parsing.WIDTH]))
-                width = int(report[parsing.WIDTH])
+                width, cells = int(report[parsing.WIDTH]), None
             elif status == parsing.TOO_MANY_HARD:
                 hard_numbers = int(report[parsing.HARD_NUMBERS])
             elif status == parsing.DONE:
@@ -189,10 +216,10 @@ class _Parser:
             elif status == parsing.INDEX_ZERO and self.layout.may_turn_zero_based:
                 raise _ReadAgain(replace(self.layout, first_index=0, may_turn_zero_based=False))
             else:
-                return _fault(block, int(report[parsing.POSITION]), _PROBLEMS[status](self))
+                return _fault(block, int(report[parsing.POSITION]), _PROBLEMS[status])
 
     def _sweep(
-        self, block: Block, lines: int, width: int, hard_numbers: int
+        self, block: Block, lines: int, width: int, place: npt.NDArray[Any] | None, hard_numbers: int
     ) -> tuple[_Piece, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         layout = self.layout
         size = block.stop - block.start
@@ -200,11 +227,10 @@ class _Parser:
             # A given cell takes four characters or more: fewer than a quarter can be there.
             raise _ReadAgain(replace(layout, sparse=True))
         room = size // 3 if layout.sparse else lines * width
-        cells = _scratch(room, layout.dtype)
-        if layout.fill != 0:
-            cells.fill(layout.fill)
+        cells = _scratch(room, layout.dtype) if place is None else place
         columns = _scratch(room if layout.sparse else 0, np.dtype(np.int32))
-        row_ends, grades, qids = (np.empty(lines, dtype) for dtype in (np.int64, np.float64, np.int64))
+        row_ends, qids = np.empty(lines, np.int64), np.empty(lines, np.int64)
+        grades = np.empty(lines, np.float64)
         qid_spans, doc_spans = np.empty((lines, 2), np.int64), np.empty((lines, 2), np.int64)
         hard = np.empty((hard_numbers, 3), np.int64)
         report = np.zeros(parsing.REPORT_LENGTH, np.int64)
@@ -216,6 +242,7 @@ class _Parser:
             layout.first_index,
             layout.sparse,
             (layout.n_features or parsing.LARGEST_INDEX + 1) if layout.sparse else width,
+            layout.fill,
             cells,
             columns,
             row_ends,
@@ -239,6 +266,7 @@ class _Parser:
             qids=_texts(block.text, qid_spans[:rows]) if report[parsing.WORDY_QIDS] else qids[:rows],
             doc_ids=_texts(block.text, doc_spans[:rows]) if report[parsing.DOC_IDS] else None,
             stride=width,
+            in_place=place is not None and rows == lines,
         )
         return piece, hard, report
 
@@ -295,34 +323,26 @@ def _fault(block: Block, position: int, problem: str) -> _Fault:
     line_start = before.rfind(b"\n") + 1
     token = bytes(block.text[position : min(position + 200, block.stop)]).split(maxsplit=1)[:1]
     at_end = position >= block.stop or block.text[position] in b"\r\n#"
-    found = (
-        "the end of the line"
-        if at_end or not token
-        else repr(token[0][:40].decode("utf-8", "backslashreplace"))
-    )
+    found = "the end of the line" if at_end or not token else repr(token[0][:40].decode("utf-8", "backslashreplace"))
     return _Fault(before.count(b"\n") + 1, len(before) - line_start + 1, problem.replace("{found}", found))
 
 
 _GRADE_RANGE = "expected a grade that is finite and at least 0, found {found}"
-_PROBLEMS: dict[int, Callable[[_Parser], str]] = {
-    parsing.BAD_GRADE: lambda _: "expected a grade (a number), found {found}",
-    parsing.GRADE_OUT_OF_RANGE: lambda _: _GRADE_RANGE,
-    parsing.NO_QID: lambda _: "expected qid:<id>, as on the first line, found {found}",
-    parsing.UNEXPECTED_QID: lambda _: (
-        "expected <index>:<value>, found {found}: the first line names no query"
-    ),
-    parsing.EMPTY_QID: lambda _: "expected a query id after qid:, found nothing",
-    parsing.BAD_INDEX: lambda _: "expected <index>:<value>, found {found}",
-    parsing.INDEX_ZERO: lambda _: "expected a feature number of at least 1, found {found} (zero_based=False)",
-    parsing.INDEX_NOT_RISING: lambda _: "expected feature numbers that rise along the line, found {found}",
-    parsing.INDEX_TOO_LARGE: lambda _: (
-        f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}"
-    ),
-    parsing.BAD_VALUE: lambda _: "expected a number or NULL, found {found}",
+_PROBLEMS = {
+    parsing.BAD_GRADE: "expected a grade (a number), found {found}",
+    parsing.GRADE_OUT_OF_RANGE: _GRADE_RANGE,
+    parsing.NO_QID: "expected qid:<id>, as on the first line, found {found}",
+    parsing.UNEXPECTED_QID: "expected <index>:<value>, found {found}: the first line names no query",
+    parsing.EMPTY_QID: "expected a query id after qid:, found nothing",
+    parsing.BAD_INDEX: "expected <index>:<value>, found {found}",
+    parsing.INDEX_ZERO: "expected a feature number of at least 1, found {found} (zero_based=False)",
+    parsing.INDEX_NOT_RISING: "expected feature numbers that rise along the line, found {found}",
+    parsing.INDEX_TOO_LARGE: f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}",
+    parsing.BAD_VALUE: "expected a number or NULL, found {found}",
 }
 
 
-def _assemble(pieces: list[_Piece], layout: _Layout, with_qid: bool) -> Queries:
+def _assemble(pieces: list[_Piece], whole: npt.NDArray[Any] | None, layout: _Layout, with_qid: bool) -> Queries:
     """Put the pieces together, dropping each as soon as it has been copied."""
     rows = sum(piece.rows for piece in pieces)
     given = sum(piece.given for piece in pieces)
@@ -338,6 +358,8 @@ def _assemble(pieces: list[_Piece], layout: _Layout, with_qid: bool) -> Queries:
         x = _joined_rows(pieces, rows, width, layout)
         if layout.may_turn_sparse and not thin:
             x = x.toarray()
+    elif whole is not None and whole.shape[1] == width and all(piece.in_place for piece in pieces):
+        x = whole
     else:
         x = _stacked_rows(pieces, rows, width, layout)
     return Queries(x, grades, qid, doc_ids=doc_ids)
@@ -387,9 +409,7 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 def _joined_doc_ids(pieces: list[_Piece]) -> npt.NDArray[np.str_] | None:
     if all(piece.doc_ids is None for piece in pieces):
         return None
-    return np.concatenate(
-        [np.zeros(piece.rows, "<U1") if piece.doc_ids is None else piece.doc_ids for piece in pieces]
-    )
+    return np.concatenate([np.zeros(piece.rows, "<U1") if piece.doc_ids is None else piece.doc_ids for piece in pieces])
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:

@@ -29,14 +29,13 @@ def write_svmlight(queries: Queries, path: str | os.PathLike[str], *, zero_based
     """
     _check_ids(queries)
     target = Path(path)
-    with atomic_path(target) as temporary:
-        with (
-            gzip.open(temporary, "wb", compresslevel=6)
-            if target.suffix == ".gz"
-            else temporary.open("wb") as file
-        ):
-            for text in _Lines(queries, zero_based).blocks():
-                cast(BinaryIO, file).write(text)
+    with atomic_path(target) as temporary, _opened(temporary, compress=target.suffix == ".gz") as file:
+        for text in _Lines(queries, zero_based).blocks():
+            file.write(text)
+
+
+def _opened(path: Path, compress: bool) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "wb", compresslevel=6)) if compress else path.open("wb")
 
 
 class _Lines:
@@ -78,9 +77,7 @@ class _Lines:
         heads, head_ends = _joined(self._head(row) for row in range(first, last))
         tails, tail_ends = _joined(self._tail(row) for row in range(first, last))
         width = -1 if self._sparse else self._queries.n_features
-        cells = (
-            int(self._row_starts[last] - self._row_starts[first]) if self._sparse else (last - first) * width
-        )
+        cells = int(self._row_starts[last] - self._row_starts[first]) if self._sparse else (last - first) * width
         out = np.empty(len(heads) + len(tails) + (last - first) + cells * LONGEST_CELL, dtype=np.uint8)
         length, stopped = format_rows(
             first,
@@ -113,8 +110,7 @@ class _Lines:
         columns = self._columns[start:stop] if self._sparse else range(x.shape[1])
         values = self._cells[start:stop] if self._sparse else x[row]
         words = [
-            f" {column + self._first_index}:{_plain(value)}"
-            for column, value in zip(columns, values, strict=True)
+            f" {column + self._first_index}:{_plain(value)}" for column, value in zip(columns, values, strict=True)
         ]
         return self._head(row) + "".join(words).encode() + self._tail(row) + b"\n"
 
@@ -139,6 +135,4 @@ def _check_ids(queries: Queries) -> None:
     if queries.doc_ids is not None:
         for row, doc_id in enumerate(queries.doc_ids.tolist()):
             if doc_id and doc_id.split() != [doc_id]:
-                raise DataError(
-                    f"row {row}: document id {doc_id!r} cannot be written as text: it holds white space"
-                )
+                raise DataError(f"row {row}: document id {doc_id!r} cannot be written as text: it holds white space")

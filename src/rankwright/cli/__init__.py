@@ -1,0 +1,1 @@
+"""The ``rankwright`` command: thin, it parses, calls the library and prints."""

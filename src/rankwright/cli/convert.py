@@ -1,0 +1,40 @@
+"""``rankwright convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwright.cli.output import check_output, reading, writing
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The data file to read: text, gzipped text or Parquet.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The data file to write; its ending tells the format.")],
+) -> None:
+    """Convert a data file: LETOR / SVMlight text to Parquet, and back.
+
+    What IN is shows in its content. OUT is text if it ends in .txt, .svm, .svmlight, .libsvm, .letor or
+    .dat (with .gz: compressed), and Parquet if it ends in .parquet or .pq. OUT is written whole or not at
+    all, and takes the place of an older file of that name.
+
+    \b
+    Examples:
+      rankwright convert train.txt train.parquet
+      rankwright convert train.parquet train.txt.gz
+    """
+    from rankwright.data.files import check_data_name, read_queries, write_queries
+
+    check_data_name(target)
+    check_output(target, source)
+    with reading(source):
+        queries = read_queries(source)
+    with writing(target):
+        write_queries(queries, target)
+    typer.echo(
+        f"wrote {target}: {queries.n_queries:,} queries, {queries.n_documents:,} documents, "
+        f"{queries.n_features:,} features",
+        err=True,
+    )

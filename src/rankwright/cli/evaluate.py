@@ -1,0 +1,102 @@
+"""``rankwright evaluate``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwright.cli.output import (
+    check_output,
+    print_json,
+    print_table,
+    reading,
+    without_nan,
+    working,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from rankwright.measures import Evaluation
+
+
+def evaluate(
+    scores: Annotated[
+        Path,
+        typer.Argument(metavar="SCORES", help="Text, plain or gzip: one score per line, rows as in DATA."),
+    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The judged documents: text, gzipped text or Parquet.")],
+    measures: Annotated[
+        str, typer.Option(metavar="LIST", help="Measures, separated by commas: ndcg@10,map,err@20,p@5 …")
+    ] = "ndcg@10,map",
+    convention: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Whose rules to follow: default, letor4, mslr, trec_eval, sklearn, lightgbm or xgboost.",
+        ),
+    ] = "default",
+    per_query: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write each query's values too: CSV, or JSON lines if FILE ends in .jsonl."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Measure how well scores rank judged documents.
+
+    Prints the mean of each measure over the queries with its 95 % bootstrap interval, under the convention
+    asked for: tools differ in gains, discounts, ties, and queries without a relevant document.
+
+    \b
+    Examples:
+      rankwright evaluate scores.txt test.txt
+      rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
+      rankwright evaluate scores.txt.gz test.parquet --per-query values.csv --json
+    """
+    from rankwright.data.files import read_queries, read_scores
+    from rankwright.measures import evaluate as evaluate_scores
+    from rankwright.measures import parse_measures
+    from rankwright.measures.conventions import convention_of
+
+    chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
+    if per_query is not None:
+        check_output(per_query, scores, data)
+    with reading(data):
+        queries = read_queries(data)
+    with reading(scores):
+        values = read_scores(scores, queries)
+    with working("evaluating"):
+        evaluation = evaluate_scores(values, queries, chosen_measures, convention=chosen_convention)
+        result = evaluation.to_dict()
+    if per_query is not None:
+        with writing(per_query):
+            write_per_query(evaluation, per_query)
+    if as_json:
+        print_json(result)
+    else:
+        print_table(evaluation)
+
+
+def write_per_query(evaluation: Evaluation, path: Path) -> None:
+    """Write a line per query, whole or not at all; a query that a measure leaves out has no value there."""
+    from rankwright.data.atomic import atomic_path
+
+    rows = _rows(evaluation)
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        if path.name.lower().endswith(".jsonl"):
+            file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        else:
+            table = csv.DictWriter(file, ["qid", *map(str, evaluation.measures)], lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
+
+
+def _rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    columns = [evaluation.values[measure].tolist() for measure in evaluation.measures]
+    names = ["qid", *map(str, evaluation.measures)]
+    for row in zip(evaluation.query_ids.tolist(), *columns, strict=True):
+        yield dict(zip(names, without_nan(row), strict=True))

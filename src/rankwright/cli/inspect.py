@@ -1,0 +1,39 @@
+"""``rankwright inspect``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwright.cli.output import print_json, print_table, reading, working
+
+
+def inspect(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file: text, gzipped text or Parquet.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Look a data file over and tell what looks wrong.
+
+    Tells its sizes and grades; queries that teach nothing; repeated and contradictory documents; features
+    that are constant, missing, infinite or the same as another; and features that leak the label, number
+    the documents or have extreme outliers.
+
+    \b
+    Examples:
+      rankwright inspect train.txt
+      rankwright inspect train.parquet --json > train.json
+    """
+    from rankwright.data.files import read_queries
+
+    with reading(data):
+        queries = read_queries(data)
+    with working("inspecting"):
+        from rankwright.data.inspection import inspect as inspect_queries
+
+        found = inspect_queries(queries)
+    if as_json:
+        print_json({"data": str(data), **found.to_dict()})
+    else:
+        print_table(found)

@@ -1,0 +1,129 @@
+"""The ``rankwright`` command and its exit codes.
+
+==== ================================================================
+   0 fine
+   2 wrong usage, or a parameter with a value that it cannot have
+  65 malformed data
+  66 an input file is missing or cannot be read
+  73 an output file cannot be created
+ 130 interrupted
+==== ================================================================
+
+Results go to standard output; errors, warnings and progress go to standard error. If the reader of the
+results goes away (``| head``), the command ends quietly, with 1. Nothing heavier than Typer is imported
+until a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import Annotated, Any, TextIO
+
+import typer
+
+from rankwright._version import __version__
+from rankwright.cli.convert import convert
+from rankwright.cli.evaluate import evaluate
+from rankwright.cli.inspect import inspect
+from rankwright.cli.output import Exit, Failure
+from rankwright.errors import ParameterError, RankwrightError
+
+# What Typer raises on wrong usage has no public name in every version, but BadParameter is one of its kind.
+_UsageError: Any = typer.BadParameter.__base__
+
+_EXIT_CODES = """\b
+Exit codes:
+    0  fine
+    2  wrong usage, or a parameter with a value that it cannot have
+   65  malformed data
+   66  an input file is missing or cannot be read
+   73  an output file cannot be created
+  130  interrupted
+"""
+
+app = typer.Typer(
+    name="rankwright",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help, so that Rich need not be loaded for it
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EXIT_CODES,
+)
+for command in (evaluate, inspect, convert):
+    app.command(epilog=_EXIT_CODES)(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rankwright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def rankwright(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learning to rank: look data over, convert them, and measure rankings as any tool would.
+
+    \b
+    Examples:
+      rankwright inspect train.txt
+      rankwright convert train.txt train.parquet
+      rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
+
+    `rankwright COMMAND --help` tells more about a command.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(Exit.USAGE)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; any error is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without some letter is no reason to fail
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = app(arguments, prog_name="rankwright", standalone_mode=False)
+        except (KeyboardInterrupt, typer.Abort):
+            code = Exit.INTERRUPTED
+        except (_UsageError, RankwrightError, Failure) as error:
+            return _report(*_problem_and_code(error))
+    return _report("interrupted", Exit.INTERRUPTED) if code == Exit.INTERRUPTED else int(code or Exit.FINE)
+
+
+def _problem_and_code(error: Any) -> tuple[str, Exit]:
+    match error:
+        case Failure():
+            return str(error), error.code
+        case ParameterError():
+            return str(error), Exit.USAGE
+        case RankwrightError():
+            return str(error), Exit.DATA
+    command = error.ctx.command_path if error.ctx else "rankwright"
+    return f"{error.format_message().rstrip('.')} (see {command} --help)", Exit.USAGE
+
+
+def _report(problem: str, code: Exit) -> int:
+    print("error:", " ".join(problem.splitlines()), file=sys.stderr)
+    return int(code)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Python would show the place in the source, which tells the user of a command nothing."""
+    print("warning:", message, file=sys.stderr)

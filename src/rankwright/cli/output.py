@@ -1,0 +1,115 @@
+"""What all commands share: exit codes, reading and writing with errors that tell the file, and printing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankwright.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Exit(IntEnum):
+    """The exit codes of the command; the larger ones are those of BSD's sysexits."""
+
+    FINE = 0
+    USAGE = 2
+    DATA = 65
+    NO_INPUT = 66
+    CANNOT_CREATE = 73
+    INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """A command cannot go on: one line for the user, and the exit code."""
+
+    def __init__(self, problem: str, code: Exit) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """While an input file is read: a spinner on a terminal, and a clear line if the file cannot be read."""
+    with _spinner(f"reading {path.name}"), _failing(f"cannot read {path}", Exit.NO_INPUT):
+        yield
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """While an output file is written: a spinner on a terminal, and a clear line if that cannot be done."""
+    with _spinner(f"writing {path.name}"), _failing(f"cannot write {path}", Exit.CANNOT_CREATE):
+        yield
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """While something takes long: a spinner on a terminal."""
+    with _spinner(what):
+        yield
+
+
+@contextmanager
+def _failing(problem: str, code: Exit) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(f"{problem}: {error.strerror or error}", code) from error
+
+
+def _spinner(what: str) -> Any:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+    from rich.markup import escape
+
+    return Console(stderr=True).status(f"{escape(what)} …")
+
+
+def check_output(path: Path, *inputs: Path) -> None:
+    """Refuse, before any work is done, an output that is also an input or that cannot be created."""
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ParameterError(f"{path} is also an input: choose another name for the output")
+    if path.is_dir():
+        raise Failure(f"cannot write {path}: it is a folder", Exit.CANNOT_CREATE)
+    if not path.parent.is_dir():
+        raise Failure(f"cannot write {path}: there is no folder {path.parent}", Exit.CANNOT_CREATE)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise Failure(f"cannot write {path}: no permission in folder {path.parent}", Exit.CANNOT_CREATE)
+
+
+def print_table(result: RenderableType) -> None:
+    """Print a result for people: with colours and fitted to the window on a terminal, plain elsewhere."""
+    from rich.console import Console
+
+    with _failing("cannot write to standard output", Exit.CANNOT_CREATE):
+        Console(highlight=False).print(result)
+        sys.stdout.flush()
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Print a result for machines."""
+    with _failing("cannot write to standard output", Exit.CANNOT_CREATE):
+        print(json.dumps(without_nan(result), indent=2, allow_nan=False))
+        sys.stdout.flush()
+
+
+def without_nan(value: Any) -> Any:
+    """The same value with None in place of NaN and infinity, for which JSON has no word."""
+    if isinstance(value, Mapping):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

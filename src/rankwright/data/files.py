@@ -1,0 +1,105 @@
+"""Open and write any data file by its name: LETOR / SVMlight text or Parquet, and files of scores."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError, ParameterError, ParseError
+
+_TEXT_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+_PARQUET_MAGIC = b"PAR1"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_queries(path: str | os.PathLike[str]) -> Queries:
+    """Read a data file: Parquet if it starts as Parquet does, otherwise LETOR / SVMlight text, plain or gzip.
+
+    The name does not matter, so a file with an unusual ending can still be read. To choose how text is read
+    (missing values, sparse or dense, where indices start) or which columns to take, call
+    :func:`~rankwright.read_svmlight` or :func:`~rankwright.read_parquet`.
+    """
+    with Path(path).open("rb") as file:
+        is_parquet = file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+    if is_parquet:
+        from rankwright.data.parquet import read_parquet
+
+        return read_parquet(path)
+    from rankwright.data.svmlight import read_svmlight
+
+    return read_svmlight(path)
+
+
+def write_queries(queries: Queries, path: str | os.PathLike[str]) -> None:
+    """Write a data file, whole or not at all, in the format that its name asks for.
+
+    ``.parquet`` and ``.pq`` are Parquet; ``.txt``, ``.svm``, ``.svmlight``, ``.libsvm``, ``.letor`` and
+    ``.dat`` are LETOR / SVMlight text, compressed if ``.gz`` follows.
+    """
+    check_data_name(path)
+    if Path(path).suffix.lower() in _PARQUET_SUFFIXES:
+        from rankwright.data.parquet import write_parquet
+
+        write_parquet(queries, path)
+    else:
+        from rankwright.data.svmlight import write_svmlight
+
+        write_svmlight(queries, path)
+
+
+def check_data_name(path: str | os.PathLike[str]) -> None:
+    """Raise a :class:`ParameterError` if the name does not tell the format to write a data file in."""
+    name = Path(path).name.lower()
+    if not name.removesuffix(".gz").endswith(_TEXT_SUFFIXES) and not name.endswith(_PARQUET_SUFFIXES):
+        raise ParameterError(
+            f"{os.fspath(path)}: the name of a data file ends in {', '.join(_TEXT_SUFFIXES)} for text "
+            f"(.gz may follow), or in {' or '.join(_PARQUET_SUFFIXES)} for Parquet"
+        )
+
+
+def read_scores(path: str | os.PathLike[str], queries: Queries) -> npt.NDArray[np.float64]:
+    """Read one score per line, plain or gzip, for the documents of ``queries`` in their row order.
+
+    Blank lines are allowed at the end. A :class:`ParseError` names the line that is not a number or is NaN.
+    """
+    lines = _content(path).rstrip().split(b"\n")
+    scores = np.empty(len(lines))
+    for i, line in enumerate(lines):
+        try:
+            scores[i] = _number(line)
+        except ValueError:
+            told = line[:40].decode(errors="backslashreplace").strip()
+            raise ParseError(path, f"expected one number, found {told!r}", line=i + 1) from None
+    if np.isnan(scores).any():
+        line_number = int(np.argmax(np.isnan(scores))) + 1
+        raise ParseError(path, "the score is NaN, which has no place in a ranking", line=line_number)
+    if len(scores) != queries.n_documents:
+        raise DataError(
+            f"{os.fspath(path)}: {len(scores):,} scores for {queries.n_documents:,} documents; "
+            "give one score per line, in the order of the documents"
+        )
+    return scores
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    content = Path(path).read_bytes()
+    if not content.startswith(_GZIP_MAGIC):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ParseError(path, f"the gzip data are damaged or cut off: {error}") from None
+
+
+def _number(text: bytes) -> float:
+    """The number in a line; unlike Python's literals, without ``_`` between digits."""
+    if b"_" in text:
+        raise ValueError
+    return float(text)

@@ -1,0 +1,300 @@
+"""Queries in Parquet files: exact, typed, small, and read as fast as the columns can be decoded.
+
+A file has the columns of a frame (:mod:`rankwright.data.frames`), and a note in its metadata, under the key
+``rankwright``, which says in JSON what each column is, so that reading needs no arguments::
+
+    {"version": 1, "supervision": "grades", "qid": "qid", "label": "label", "doc": null,
+     "sparse": false, "n_features": 2, "features": ["bm25", "pagerank"]}
+
+Row groups hold whole queries, so a program can take the file apart, or stream it, at any row group.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.sparse as sp
+
+from rankwright.data.atomic import atomic_path
+from rankwright.data.frames import (
+    LABEL_COLUMNS,
+    N_FEATURES,
+    Columns,
+    Schema,
+    arrow_schema,
+    arrow_table,
+    as_names,
+    as_narwhals,
+    build_queries,
+    check_columns,
+    choose_columns,
+    columns_of,
+    csr_features,
+    feature_dtype,
+    fill_rows,
+    floats,
+    number_of_features,
+)
+from rankwright.data.queries import Queries
+from rankwright.data.supervision import Grades
+from rankwright.engines.threads import map_in_order
+from rankwright.errors import DataError, ParseError
+
+_NOTE_KEY = "rankwright"
+_NOTE_VERSION = 1
+
+# A row group is as large as either allows; a query that is larger still has a row group of its own.
+_GROUP_ROWS = 2**16
+_GROUP_BYTES = 2**26
+
+# How much of a row group a thread reads at a time, at least one column.
+_BLOCK_BYTES = 2**24
+
+# A column with more distinct values than fit in this many bytes is stored plainly: a dictionary would not
+# make the file smaller, and reading slower.
+_DICTIONARY_BYTES = 2**15
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What a file says about itself."""
+
+    columns: Columns
+    n_features: int
+
+
+def write_parquet(queries: Queries, path: str | os.PathLike[str]) -> None:
+    """Write queries to a Parquet file, from which :func:`read_parquet` gets them back exactly.
+
+    Row groups hold whole queries. Rows of a query that do not stand together are brought together, queries
+    in the order of their first rows; a preference graph's edges are sorted by their preferred document.
+    The file is written whole or not at all.
+    """
+    columns = _distinct_names(columns_of(queries))
+    # Nothing is null, and to say so spares the reader a bit per value.
+    schema = pa.schema([field.with_nullable(False) for field in arrow_schema(queries, columns)])
+    note = _note_to_json(_Note(columns, queries.n_features))
+    with (
+        atomic_path(path) as temporary,
+        pq.ParquetWriter(
+            temporary, schema, compression="snappy", dictionary_pagesize_limit=_DICTIONARY_BYTES
+        ) as writer,
+    ):
+        writer.add_key_value_metadata({_NOTE_KEY: note})
+        for first, last in _group_ranges(queries):
+            group = arrow_table(queries[first:last], columns, schema)
+            writer.write_table(group, row_group_size=len(group))
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    qid: str | None = None,
+    features: Sequence[str] | None = None,
+    doc: str | None = None,
+) -> Queries:
+    """Read queries from a Parquet file, written by :func:`write_parquet` or by any other program.
+
+    A file of :func:`write_parquet` says itself which column is what; in other files the columns are found
+    as :func:`~rankwright.from_frame` finds them. Each argument overrides one of these choices.
+    Nulls in features become NaN. Dense features need little more memory than their array.
+
+    Parameters
+    ----------
+    path : path of a Parquet file
+    label, qid, doc : str, optional
+        The columns of grades, query ids and document ids.
+    features : sequence of str, optional
+        The feature columns, in order; for CSR features, the names of all features.
+    """
+    with _told_as_parse_errors(path), pq.ParquetFile(path) as file:
+        schema = as_narwhals(file.schema_arrow.empty_table()).schema
+        note = _note_from_json(file.metadata.metadata or {})
+        if note is None:
+            columns = choose_columns(schema, label=label or "label", qid=qid or "qid", features=features, doc=doc)
+        else:
+            columns = _overridden(note.columns, label, qid, features, doc)
+            check_columns(schema, columns)
+        table = _read(file, columns.apart_from_dense_features())
+        if not columns.sparse:
+            x = _dense_features(path, file.metadata, schema, columns.dense_features())
+        elif note is None:
+            x = csr_features(table, number_of_features(_read(file, [N_FEATURES])))
+        else:
+            x = csr_features(table, note.n_features)
+        return build_queries(table, columns, x)
+
+
+@contextmanager
+def _told_as_parse_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever is wrong with the file: an error that names it."""
+    if not Path(path).is_file():
+        problem = "this is a folder, not a Parquet file" if Path(path).is_dir() else "there is no such file"
+        raise ParseError(path, problem)
+    try:
+        yield
+    except DataError as error:
+        raise ParseError(path, str(error)) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ParseError(path, f"not a Parquet file, or cut short or damaged ({error})") from None
+
+
+def _read(file: Any, names: list[str]) -> nw.DataFrame[Any]:
+    # pyarrow also reads columns whose names go on after a dot: these are left out again.
+    return as_narwhals(file.read(columns=names).select(names))
+
+
+def _dense_features(
+    path: str | os.PathLike[str], metadata: Any, schema: Schema, names: Sequence[str]
+) -> npt.NDArray[np.floating[Any]]:
+    """The features as one row-major matrix, filled a few columns of a row group at a time by several threads."""
+    dtype = feature_dtype(schema, names)
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    matrix = np.empty((starts[-1], len(names)), dtype=dtype)
+
+    def fill(group: int, first: int, last: int) -> None:
+        wanted = list(names[first:last])
+        # Reading with one file object from several threads is not safe; another one costs next to nothing.
+        with pq.ParquetFile(path, metadata=metadata) as file:
+            table = file.read_row_group(group, columns=wanted, use_threads=False)
+        if len(table) != sizes[group]:
+            raise DataError(f"row group {group} holds {len(table)} rows, not {sizes[group]} as the file says")
+        rows = matrix[starts[group] : starts[group + 1], first:last]
+        fill_rows(rows, [floats(table[name], dtype) for name in wanted])
+
+    blocks = (
+        (group, first, first + step)
+        for group, size in enumerate(sizes)
+        for step in [max(1, _BLOCK_BYTES // max(1, size * matrix.itemsize))]
+        for first in range(0, len(names), step)
+    )
+    for _ in map_in_order(lambda block: fill(*block), blocks):
+        pass
+    return matrix
+
+
+# Row groups
+
+
+def _group_ranges(queries: Queries) -> Iterator[tuple[int, int]]:
+    """Runs [first, last) of queries, each of which becomes a row group."""
+    x: Any = queries.X
+    if sp.issparse(x):
+        row_bytes = x.nnz * (x.data.itemsize + x.indices.itemsize) / max(1, queries.n_documents)
+    else:
+        row_bytes = x.shape[1] * x.itemsize
+    rows = max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / max(1.0, row_bytes))))
+    offsets = queries.grouping.offsets
+    first = 0
+    while first < queries.n_queries:
+        within = int(np.searchsorted(offsets, offsets[first] + rows, side="right")) - 1
+        last = max(first + 1, within)
+        yield first, last
+        first = last
+
+
+# What a file says about itself
+
+
+def _distinct_names(columns: Columns) -> Columns:
+    """Feature columns have the names of the features; columns of other parts that clash get underscores."""
+    taken = set(columns.dense_features())
+
+    def free(name: str) -> str:
+        while name in taken:
+            name = f"_{name}"
+        taken.add(name)
+        return name
+
+    return replace(
+        columns,
+        qid=free(columns.qid),
+        label=free(columns.label),
+        doc=None if columns.doc is None else free(columns.doc),
+    )
+
+
+def _overridden(
+    columns: Columns, label: str | None, qid: str | None, features: Sequence[str] | None, doc: str | None
+) -> Columns:
+    """What the file says, except where the caller says otherwise."""
+    names = as_names(features)
+    return replace(
+        columns,
+        label=columns.label if label is None else label,
+        supervision=columns.supervision if label in (None, columns.label) else Grades,
+        qid=columns.qid if qid is None else qid,
+        features=columns.features if names is None else names,
+        doc=columns.doc if doc is None else doc,
+    )
+
+
+def _note_to_json(note: _Note) -> str:
+    columns = note.columns
+    return json.dumps(
+        {
+            "version": _NOTE_VERSION,
+            "supervision": columns.supervision.kind,
+            "qid": columns.qid,
+            "label": columns.label,
+            "doc": columns.doc,
+            "sparse": columns.sparse,
+            "n_features": note.n_features,
+            "features": columns.features,
+        }
+    )
+
+
+def _note_from_json(metadata: dict[bytes, bytes]) -> _Note | None:
+    """The note in a file's metadata, checked; None if there is none."""
+    text = metadata.get(_NOTE_KEY.encode())
+    if text is None:
+        return None
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"the metadata {_NOTE_KEY!r} is damaged: {error}") from None
+    version = said.get("version") if isinstance(said, dict) else None
+    if isinstance(version, int) and version > _NOTE_VERSION:
+        raise DataError(
+            f"the file is of layout {version}, but this version of Rankwright reads layouts up to {_NOTE_VERSION}: "
+            "upgrade Rankwright"
+        )
+    kinds = {kind.kind: kind for kind in LABEL_COLUMNS}
+    match said:
+        case {
+            "version": 1,
+            "supervision": str(kind),
+            "qid": str(qid),
+            "label": str(label),
+            "doc": str() | None as doc,
+            "sparse": bool(sparse),
+            "n_features": int(n_features),
+            "features": list() | None as features,
+        } if kind in kinds and n_features >= 0 and _are_names(features, n_features, may_lack=sparse):
+            names = None if features is None else tuple(features)
+            return _Note(Columns(qid, label, kinds[kind], doc, names, sparse), n_features)
+    raise DataError(
+        f"the metadata {_NOTE_KEY!r} is not what write_parquet writes: remove it and name the columns by the "
+        "arguments of read_parquet, or write the file anew"
+    )
+
+
+def _are_names(features: list[object] | None, n_features: int, *, may_lack: bool) -> bool:
+    """Whether these are the names of so many features."""
+    if features is None:
+        return may_lack
+    return len(features) == n_features and all(isinstance(name, str) for name in features)

@@ -1,0 +1,168 @@
+"""`compare`: several systems on the same queries, and which differences are more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import ParameterError
+from rankwright.measures.conventions import Convention
+from rankwright.measures.evaluation import Ranker, evaluate
+from rankwright.measures.measure import Measure, Values, measures_of
+from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
+from rankwright.measures.tables import plain_table, rich_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Test = Literal["wilcoxon", "randomisation"]
+_TESTS: dict[str, Callable[[Values], float]] = {"wilcoxon": wilcoxon_test, "randomisation": randomisation_test}
+
+
+def compare(
+    systems: Mapping[str, npt.ArrayLike | Ranker],
+    queries: Queries,
+    measure: str | Measure = "ndcg@10",
+    *,
+    convention: str | Convention = "default",
+    baseline: str | None = None,
+    test: Test = "wilcoxon",
+    level: float = 0.05,
+) -> Comparison:
+    """Compare systems query by query with the best of them, or with a baseline.
+
+    Parameters
+    ----------
+    systems : name → scores or ranker
+    baseline : the name of the system that the others are tested against; None: the best one
+    test : "wilcoxon" (signed ranks, as in paper L, §5.1) or "randomisation" (paired sign flips)
+    level : the probability of calling any difference real when none is; the p-values are Holm-corrected
+
+    The result prints as a table, best first: ``▲`` marks a system that is significantly better than the
+    reference, ``▼`` one that is significantly worse.
+    """
+    (chosen,) = _one_measure(measure)
+    if len(systems) < 2:
+        raise ParameterError(f"systems: a comparison needs at least two, not {len(systems)}")
+    if baseline is not None and baseline not in systems:
+        raise ParameterError(f"baseline: there is no system {baseline!r} among {', '.join(systems)}")
+    if test not in _TESTS:
+        raise ParameterError(f"test must be one of {', '.join(_TESTS)}, not {test!r}")
+    if not 0 < level < 1:
+        raise ParameterError(f"level must be between 0 and 1, not {level!r}")
+    values = {name: evaluate(system, queries, chosen, convention).values[chosen] for name, system in systems.items()}
+    return Comparison(chosen, queries.query_ids, values, baseline, test, level)
+
+
+def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
+    chosen = measures_of(measure)
+    if len(chosen) != 1:
+        raise ParameterError(f"measure: a comparison looks at one measure, not {len(chosen)}")
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Per-query values of several systems under one measure, with paired tests against a reference."""
+
+    measure: Measure
+    query_ids: npt.NDArray[Any]
+    values: dict[str, Values]
+    baseline: str | None
+    test: Test
+    level: float
+
+    @cached_property
+    def _counted(self) -> dict[str, Values]:
+        """Values of the queries that count (the same for every system: it depends on the supervision alone)."""
+        left_out = np.any([np.isnan(values) for values in self.values.values()], axis=0)
+        return {name: values[~left_out] for name, values in self.values.items()}
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """The mean of each system, best first."""
+        means = {name: float(v.mean()) if len(v) else float("nan") for name, v in self._counted.items()}
+        return dict(sorted(means.items(), key=lambda item: item[1], reverse=not self.measure.lower_is_better))
+
+    @property
+    def reference(self) -> str:
+        """The system that the others are tested against."""
+        return next(iter(self.means)) if self.baseline is None else self.baseline
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """A 95 % bootstrap confidence interval for each mean."""
+        return {name: bootstrap_interval(self._counted[name]) for name in self.means}
+
+    @cached_property
+    def differences(self) -> dict[str, Values]:
+        """Per-query differences from the reference, for every other system."""
+        reference = self._counted[self.reference]
+        return {name: self._counted[name] - reference for name in self.means if name != self.reference}
+
+    @cached_property
+    def difference_intervals(self) -> dict[str, tuple[float, float]]:
+        """A 95 % bootstrap confidence interval for the mean difference from the reference."""
+        return {name: bootstrap_interval(differences) for name, differences in self.differences.items()}
+
+    @cached_property
+    def p_values(self) -> dict[str, float]:
+        """Holm-corrected two-sided p-values of the differences from the reference."""
+        raw = np.array([_TESTS[self.test](differences) for differences in self.differences.values()])
+        return dict(zip(self.differences, holm(raw).tolist(), strict=True))
+
+    def mark(self, name: str) -> str:
+        """``▲`` if significantly better than the reference, ``▼`` if significantly worse, else nothing."""
+        if name == self.reference or not self.p_values[name] < self.level:
+            return ""
+        better = self.differences[name].mean() > 0
+        return "▲" if better != self.measure.lower_is_better else "▼"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table, ready for JSON."""
+        return {
+            "measure": str(self.measure),
+            "reference": self.reference,
+            "test": self.test,
+            "level": self.level,
+            "systems": [
+                {
+                    "system": name,
+                    "mean": mean,
+                    "interval": list(self.intervals[name]),
+                    "difference": None if name == self.reference else float(self.differences[name].mean()),
+                    "p": self.p_values.get(name),
+                    "mark": self.mark(name),
+                }
+                for name, mean in self.means.items()
+            ],
+        }
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        header = ["system", str(self.measure), "95 % interval", "difference", "p (Holm)", ""]
+        rows = []
+        for name, mean in self.means.items():
+            row = [name, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[name])]
+            if name == self.reference:
+                row += ["reference", "", ""]
+            else:
+                row += [f"{self.differences[name].mean():+.4f}", f"{self.p_values[name]:.4f}", self.mark(name)]
+            rows.append(row)
+        return header, rows
+
+    def _title(self) -> str:
+        return f"{len(self._counted[self.reference]):,} queries, {self.test} test, level {self.level:g}"
+
+    def __str__(self) -> str:
+        return plain_table(*self._cells(), title=self._title())
+
+    def __rich__(self) -> Table:
+        return rich_table(*self._cells(), title=self._title())
+
+    __repr__ = __str__

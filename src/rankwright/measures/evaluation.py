@@ -1,0 +1,134 @@
+"""`evaluate`: the values of measures for every query, their means, and how far the means can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.measure import Measure, Values, measures_of
+from rankwright.measures.ranked import RankedQueries
+from rankwright.measures.significance import bootstrap_interval
+from rankwright.measures.tables import plain_table, rich_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Anything that scores documents."""
+
+    def predict(self, X: Any) -> npt.ArrayLike:
+        """One score per row of X."""
+
+
+def evaluate(
+    scores_or_ranker: npt.ArrayLike | Ranker,
+    queries: Queries,
+    measures: str | Measure | Iterable[str | Measure] = "ndcg@10, map",
+    convention: str | Convention = "default",
+) -> Evaluation:
+    """Measure how well scores, or a ranker's predictions, rank the documents of every query.
+
+    Parameters
+    ----------
+    scores_or_ranker : array with one score per row of ``queries``, or an object with ``predict(X)``
+        A higher score is a better place. Infinite scores are allowed, NaN is not.
+    measures : such as ``[nDCG @ 10, AP]`` or ``"ndcg@10, map"``
+    convention : a name from ``CONVENTIONS`` or a Convention
+        How ties, empty queries, short lists and the like are counted.
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.Queries(None, y=[2, 0, 1, 0, 1], qid=[1, 1, 1, 2, 2])
+    >>> evaluation = rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], queries, [rw.nDCG @ 10, rw.AP])
+    >>> evaluation.values[rw.AP]
+    array([0.83333333, 0.75      ])
+    """
+    scores = scores_or_ranker.predict(queries.X) if isinstance(scores_or_ranker, Ranker) else scores_or_ranker
+    if queries.n_queries == 0:
+        raise DataError("there are no queries to evaluate")
+    chosen = convention_of(convention)
+    ranked = RankedQueries(scores, queries)
+    values = {measure: measure.compute(ranked, chosen) for measure in measures_of(measures)}
+    return Evaluation(queries.query_ids, values, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The value of each measure for each query. NaN marks a query that is left out of the mean."""
+
+    query_ids: npt.NDArray[Any]
+    values: dict[Measure, Values]
+    convention: Convention
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, in the order asked for."""
+        return tuple(self.values)
+
+    @cached_property
+    def counted(self) -> dict[Measure, Values]:
+        """The values of the queries that count."""
+        return {measure: values[~np.isnan(values)] for measure, values in self.values.items()}
+
+    @cached_property
+    def means(self) -> dict[Measure, float]:
+        """The mean over the queries that count; NaN if none does."""
+        return {m: float(values.mean()) if len(values) else float("nan") for m, values in self.counted.items()}
+
+    @cached_property
+    def intervals(self) -> dict[Measure, tuple[float, float]]:
+        """A 95 % bootstrap confidence interval for each mean."""
+        return {measure: bootstrap_interval(values) for measure, values in self.counted.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Means, intervals and counts, ready for JSON."""
+        return {
+            "convention": self.convention.name,
+            "queries": len(self.query_ids),
+            "measures": [
+                {
+                    "measure": str(measure),
+                    "mean": _number(self.means[measure]),
+                    "interval": [_number(bound) for bound in self.intervals[measure]],
+                    "queries": len(self.counted[measure]),
+                }
+                for measure in self.measures
+            ],
+        }
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        header = ["measure", "mean", "95 % interval", "queries"]
+        rows = [
+            [
+                str(measure),
+                f"{self.means[measure]:.4f}",
+                "{:.4f} – {:.4f}".format(*self.intervals[measure]),
+                f"{len(self.counted[measure]):,}",
+            ]
+            for measure in self.measures
+        ]
+        return header, rows
+
+    def __str__(self) -> str:
+        return plain_table(*self._cells(), title=f"convention: {self.convention.name}")
+
+    def __rich__(self) -> Table:
+        return rich_table(*self._cells(), title=f"convention: {self.convention.name}")
+
+    __repr__ = __str__
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if np.isnan(value) else value

@@ -1,0 +1,167 @@
+"""Measures as objects: what is measured, apart from how it is computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.errors import ParameterError
+from rankwright.measures.conventions import Convention
+from rankwright.measures.ranked import RankedQueries
+
+Values = npt.NDArray[np.float64]
+Compute = Callable[[RankedQueries, int | None, Convention], Values]
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """What all variants of a measure share."""
+
+    name: str
+    compute: Compute
+    options: frozenset[str]
+    cutoff: Literal["none", "optional", "required"]
+    lower_is_better: bool
+    formula: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quality of a ranking, such as ``nDCG @ 10``: hashable, and it prints as it is typed.
+
+    ``measure @ k`` looks at the first k documents only; ``measure(option=…)`` fixes a choice that would
+    otherwise come from the convention.
+
+    >>> import rankwright as rw
+    >>> rw.nDCG(gain="linear") @ 10
+    nDCG(gain='linear') @ 10
+    >>> rw.nDCG @ 5 == rw.nDCG @ 5
+    True
+    """
+
+    name: str
+    cutoff: int | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    _definition: _Definition = field(repr=False, compare=False, default=None)  # type: ignore[assignment]
+
+    def __matmul__(self, cutoff: int) -> Measure:
+        if self._definition.cutoff == "none":
+            raise ParameterError(f"{self.name} takes no cutoff")
+        if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or cutoff < 1:
+            raise ParameterError(f"the cutoff of {self.name} must be a whole number of at least 1, not {cutoff!r}")
+        return replace(self, cutoff=int(cutoff))
+
+    def __call__(self, **options: Any) -> Measure:
+        """This measure with some choices fixed."""
+        for option in options:
+            if option not in self._definition.options:
+                known = ", ".join(sorted(self._definition.options)) or "none"
+                raise ParameterError(f"{self.name} has no option {option!r} (it has: {known})")
+        Convention("check", **options)
+        return replace(self, options=tuple(sorted({**dict(self.options), **options}.items())))
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the measure is an error."""
+        return self._definition.lower_is_better
+
+    def compute(self, ranked: RankedQueries, convention: Convention) -> Values:
+        """One value per query; NaN where the query is left out."""
+        if self._definition.cutoff == "required" and self.cutoff is None:
+            raise ParameterError(f"{self.name} needs a cutoff: {self.name} @ 10")
+        chosen = convention.but(**dict(self.options))
+        values = self._definition.compute(ranked, self.cutoff, chosen)
+        if chosen.empty is None and ranked.has_grades:
+            values[~ranked.any_relevant(chosen.relevant_from)] = np.nan
+        return values
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options)
+        called = f"{self.name}({options})" if options else self.name
+        return called if self.cutoff is None else f"{called} @ {self.cutoff}"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (self.name, self.cutoff, self.options))
+
+
+def _restore(name: str, cutoff: int | None, options: tuple[tuple[str, Any], ...]) -> Measure:
+    return replace(_BY_NAME[name.lower()], cutoff=cutoff, options=options)
+
+
+def _measure(
+    name: str,
+    compute: Compute,
+    formula: str,
+    *options: str,
+    cutoff: Literal["none", "optional", "required"] = "optional",
+    lower_is_better: bool = False,
+) -> Measure:
+    known = frozenset({*options, "ties", "score_type", "empty"})
+    return Measure(name, _definition=_Definition(name, compute, known, cutoff, lower_is_better, formula))
+
+
+DCG = _measure("DCG", RankedQueries.dcg, "Σ gain(y_p) · discount(p)", "gain", "discount")
+nDCG = _measure("nDCG", RankedQueries.ndcg, "DCG / the greatest DCG", "gain", "discount", "short_ndcg")
+MeanNDCG = _measure(
+    "MeanNDCG", RankedQueries.mean_ndcg, "the mean of nDCG@1 … nDCG@m", "gain", "discount", cutoff="none"
+)
+P = _measure("P", RankedQueries.precision, "relevant / k", "relevant_from", "short_precision", cutoff="required")
+Recall = _measure("Recall", RankedQueries.recall, "relevant in k / relevant", "relevant_from", cutoff="required")
+AP = _measure("AP", RankedQueries.average_precision, "mean precision at relevant places", "relevant_from", "ap_divisor")
+RR = _measure("RR", RankedQueries.reciprocal_rank, "1 / place of the first relevant", "relevant_from")
+ERR = _measure("ERR", RankedQueries.err, "Σ R_p/p Π (1 − R_i), R = (2^y − 1)/2^max_grade", "max_grade")
+PairwiseError = _measure(
+    "PairwiseError", RankedQueries.pairwise_error, "opposed pairs / pairs", cutoff="none", lower_is_better=True
+)
+WPD = _measure("WPD", RankedQueries.wpd, "Σ a_ij over pairs with j above i", cutoff="none", lower_is_better=True)
+ZeroOne = _measure("ZeroOne", RankedQueries.zero_one, "order is not the one given", cutoff="none", lower_is_better=True)
+KendallTau = _measure("KendallTau", RankedQueries.kendall_tau, "(agreeing − opposed) / √…", cutoff="none")
+
+MEASURES = (DCG, nDCG, MeanNDCG, P, Recall, AP, RR, ERR, PairwiseError, WPD, ZeroOne, KendallTau)
+
+_BY_NAME = {measure.name.lower(): measure for measure in MEASURES}
+_ALIASES = {**_BY_NAME, "map": AP, "mrr": RR, "precision": P, "kendall": KendallTau, "tau": KendallTau}
+_SPELLING = re.compile(r"\s*([A-Za-z]+)\s*(?:@\s*(\d+))?\s*")
+
+
+def parse_measures(text: str) -> tuple[Measure, ...]:
+    """Measures from text such as ``"ndcg@10, map, err"``; names are read in any case.
+
+    >>> parse_measures("ndcg@10, map")
+    (nDCG @ 10, AP)
+    """
+    return tuple(_parse_measure(word) for word in text.split(","))
+
+
+def _parse_measure(word: str) -> Measure:
+    spelled = _SPELLING.fullmatch(word)
+    if spelled is None or spelled[1].lower() not in _ALIASES:
+        raise ParameterError(
+            f"measures: {word.strip()!r} is not a measure; there are {', '.join(sorted(_ALIASES))}, "
+            "some of them with a cutoff, as in ndcg@10"
+        )
+    measure = _ALIASES[spelled[1].lower()]
+    if spelled[2] is not None:
+        return measure @ int(spelled[2])
+    if measure._definition.cutoff == "required":
+        raise ParameterError(f"measures: {word.strip()!r} needs a cutoff, as in {word.strip()}@10")
+    return measure
+
+
+def measures_of(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    """Measures given as text, objects or a mixture of both."""
+    if isinstance(measures, Measure):
+        return (measures,)
+    if isinstance(measures, str):
+        return parse_measures(measures)
+    chosen = tuple(m for item in measures for m in ((item,) if isinstance(item, Measure) else parse_measures(item)))
+    if not chosen:
+        raise ParameterError("measures: name at least one, such as ndcg@10")
+    return tuple(dict.fromkeys(chosen))

@@ -1,0 +1,110 @@
+"""Measures that count pairs of documents, in O(m log m) for each query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwright.engines.compile import kernel
+from rankwright.measures.sorting import along_ranking, longest_query
+
+# The columns that `count_pairs` fills.
+AGREEING, OPPOSED, TIED, SAME_SCORE, DISAGREEMENT = range(5)
+PAIR_COLUMNS = 5
+
+
+@kernel
+def _add(tree: Any, code: int, amount: float) -> None:
+    """Fenwick tree: add at a code."""
+    i = code + 1
+    while i < len(tree):
+        tree[i] += amount
+        i += i & -i
+
+
+@kernel
+def _wipe(tree: Any, code: int) -> None:
+    """Fenwick tree: set back to zero whatever adding at a code has touched."""
+    i = code + 1
+    while i < len(tree):
+        tree[i] = 0.0
+        i += i & -i
+
+
+@kernel
+def _sum_below(tree: Any, code: int) -> float:
+    """Fenwick tree: the sum over all smaller codes."""
+    total = 0.0
+    i = code
+    while i > 0:
+        total += tree[i]
+        i -= i & -i
+    return total
+
+
+@kernel
+def count_pairs(codes: Any, levels: Any, order: Any, offsets: Any, first: int, last: int, out: Any) -> None:
+    """Of the pairs of documents with different grades: how many the ranking agrees with, opposes and ties.
+
+    ``codes`` are the grades, numbered from the least, and ``levels`` their values. SAME_SCORE counts all
+    pairs with one score, and DISAGREEMENT adds up the differences of the grades over opposed pairs, and
+    half of them over tied ones.
+    """
+    longest = longest_query(offsets, first, last)
+    ranked, tie_ends = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    counts, sums = np.zeros(len(levels) + 1), np.zeros(len(levels) + 1)
+    for q in range(first, last):
+        n = along_ranking(codes, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+        agreeing = opposed = tied = same_score = disagreement = 0.0
+        place = 0
+        while place < n:
+            end = tie_ends[place]
+            for i in range(place, end):
+                code = ranked[i]
+                lower = _sum_below(counts, code)
+                agreeing += place - _sum_below(counts, code + 1)
+                opposed += lower
+                disagreement += lower * levels[code] - _sum_below(sums, code)
+            t = end - place
+            if t > 1:
+                ascending = np.sort(ranked[place:end])
+                equal = 0
+                for i in range(t):
+                    equal = equal + 1 if i > 0 and ascending[i] == ascending[i - 1] else 0
+                    tied += i - equal
+                    disagreement += 0.5 * levels[ascending[i]] * (2 * i - t + 1)
+                same_score += 0.5 * t * (t - 1)
+            for i in range(place, end):
+                _add(counts, ranked[i], 1.0)
+                _add(sums, ranked[i], levels[ranked[i]])
+            place = end
+        for i in range(n):
+            _wipe(counts, ranked[i])
+            _wipe(sums, ranked[i])
+        out[q, AGREEING], out[q, OPPOSED], out[q, TIED] = agreeing, opposed, tied
+        out[q, SAME_SCORE], out[q, DISAGREEMENT] = same_score, disagreement
+
+
+@kernel
+def chance_of_perfect_order(worth: Any, order: Any, offsets: Any, first: int, last: int, out: Any) -> None:
+    """The chance that breaking ties at random puts no document below one of smaller worth."""
+    longest = longest_query(offsets, first, last)
+    ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64)
+    for q in range(first, last):
+        n = along_ranking(worth, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+        chance = 1.0
+        place = 0
+        least_above = np.inf
+        while place < n and chance > 0.0:
+            end = tie_ends[place]
+            ascending = np.sort(ranked[place:end])
+            equal = 0
+            for i in range(len(ascending)):  # orders that are perfect / all orders = Π c_g! / t!
+                equal = equal + 1 if i > 0 and ascending[i] == ascending[i - 1] else 1
+                chance *= equal / (i + 1)
+            if ascending[-1] > least_above:
+                chance = 0.0
+            least_above = ascending[0]
+            place = end
+        out[q] = chance

@@ -1,0 +1,274 @@
+"""Queries whose documents have been ranked by scores: where measures meet the kernels that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph
+from rankwright.engines.threads import for_query_ranges
+from rankwright.errors import DataError, ParameterError
+from rankwright.measures import pairwise, positional, sorting
+from rankwright.measures.conventions import LARGEST_GRADE, Convention
+
+Values = npt.NDArray[np.float64]
+
+
+class RankedQueries:
+    """Scores against supervision; each arrangement of ties is sorted once, however many measures use it."""
+
+    def __init__(self, scores: npt.ArrayLike, queries: Queries) -> None:
+        self._queries = queries
+        self._grouping = queries.grouping
+        self._offsets = queries.grouping.offsets
+        self._scores = np.ascontiguousarray(self._grouping.gather(_checked_scores(scores, queries)))
+        self._orders: dict[tuple[str, str], npt.NDArray[np.int32]] = {}
+
+    # What the supervision says
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether documents carry grades."""
+        return isinstance(self._queries.supervision, Grades)
+
+    @cached_property
+    def _grades(self) -> Values:
+        """Grades, each query's documents together."""
+        if not self.has_grades:
+            kind = self._queries.supervision.kind
+            raise DataError(f"this measure needs grades, but the queries carry a {kind}")
+        return np.ascontiguousarray(self._grouping.gather(self._queries.y))
+
+    @cached_property
+    def _worth(self) -> Values:
+        """Numbers that order the documents of a query as the supervision does: grades, or −rank."""
+        supervision = self._queries.supervision
+        if isinstance(supervision, FullRanking):
+            return -self._grouping.gather(supervision.ranks).astype(np.float64)
+        return self._grades
+
+    @cached_property
+    def _greatest(self) -> float:
+        return float(self._grades.max(initial=0.0))
+
+    def _exponential(self, convention: Convention) -> bool:
+        """Whether gains are 2^y − 1, having made sure that they are finite."""
+        if convention.gain == "exponential":
+            self._check_greatest(LARGEST_GRADE, "2^y − 1 overflows: use gain='linear'")
+        return convention.gain == "exponential"
+
+    def _check_greatest(self, limit: float, problem: str) -> None:
+        if self._greatest > limit:
+            place = int(np.argmax(self._grades))
+            query = self._queries.query_ids[np.searchsorted(self._offsets, place, side="right") - 1]
+            raise DataError(f"query {query!s} has a document of grade {self._greatest:g}, above {limit:g}: {problem}")
+
+    def any_relevant(self, level: float) -> npt.NDArray[np.bool_]:
+        """Whether each query has a document of at least this grade."""
+        relevant = np.concatenate([[0], np.cumsum(self._grades >= level)])
+        return relevant[self._offsets[1:]] > relevant[self._offsets[:-1]]
+
+    # How the scores rank the documents
+
+    def _order(self, convention: Convention) -> npt.NDArray[np.int32]:
+        ties = "expected" if convention.ties == "unbroken" else convention.ties
+        key = (ties, convention.score_type)
+        if key not in self._orders:
+            self._orders[key] = self._sorted(*key)
+        return self._orders[key]
+
+    def _sorted(self, ties: str, score_type: str) -> npt.NDArray[np.int32]:
+        scores = self._scores.astype(np.float32).astype(np.float64) if score_type == "float32" else self._scores
+        second, arrangement = self._second_keys(ties)
+        order = np.empty(len(scores), np.int32)
+        for_query_ranges(
+            lambda first, last: sorting.rank_documents(scores, second, arrangement, self._offsets, first, last, order),
+            self._offsets,
+        )
+        return order
+
+    def _second_keys(self, ties: str) -> tuple[Values, int]:
+        """What arranges tied documents: the smaller, the earlier."""
+        if ties == "expected":
+            return np.zeros(0), sorting.LEAVE_TIED
+        if ties == "input":
+            return np.zeros(0), sorting.KEEP_ORDER
+        if ties == "doc_id":
+            return -self._document_ranks(), sorting.BY_SECOND_KEY
+        if isinstance(self._queries.supervision, PreferenceGraph):
+            raise ParameterError(f"ties={ties!r} needs documents with grades or ranks, not a preference graph")
+        return (-self._worth if ties == "best" else self._worth), sorting.BY_SECOND_KEY
+
+    def _document_ranks(self) -> Values:
+        """Documents numbered by their ids; without ids, by their rows."""
+        doc_ids = self._queries.doc_ids
+        numbers = np.arange(len(self._scores)) if doc_ids is None else np.unique(doc_ids, return_inverse=True)[1]
+        return np.ascontiguousarray(self._grouping.gather(numbers.astype(np.float64)))
+
+    # Measures by position
+
+    def _values(self, work: Callable[[int, int, Values], None]) -> Values:
+        out = np.empty(len(self._offsets) - 1)
+        for_query_ranges(lambda first, last: work(first, last, out), self._offsets)
+        return out
+
+    def _run(self, kernel: Callable[..., None], convention: Convention, *arguments: Any) -> Values:
+        order, grades = self._order(convention), self._grades
+        return self._values(lambda first, last, out: kernel(grades, order, self._offsets, *arguments, first, last, out))
+
+    def _discounts(self, convention: Convention) -> Values:
+        return convention.discounts(max(1, int(self._queries.sizes.max(initial=0))))
+
+    def dcg(self, cutoff: int | None, convention: Convention) -> Values:
+        """DCG@k."""
+        exponential = self._exponential(convention)
+        return self._run(positional.dcg, convention, _depth(cutoff), exponential, self._discounts(convention))
+
+    def ndcg(self, cutoff: int | None, convention: Convention) -> Values:
+        """nDCG@k."""
+        short_is_zero = convention.short_ndcg == "zero" and cutoff is not None
+        return self._ndcg(cutoff, convention, False, short_is_zero)
+
+    def mean_ndcg(self, cutoff: int | None, convention: Convention) -> Values:
+        """The mean of nDCG@1, …, nDCG@m_q."""
+        return self._ndcg(cutoff, convention, True, False)
+
+    def _ndcg(self, cutoff: int | None, convention: Convention, over_all: bool, short_is_zero: bool) -> Values:
+        return self._run(
+            positional.ndcg,
+            convention,
+            _depth(cutoff),
+            self._exponential(convention),
+            self._discounts(convention),
+            over_all,
+            _empty(convention),
+            short_is_zero,
+        )
+
+    def precision(self, cutoff: int | None, convention: Convention) -> Values:
+        """P@k."""
+        pad = convention.short_precision == "pad"
+        return self._run(positional.precision, convention, _depth(cutoff), float(convention.relevant_from), pad)
+
+    def recall(self, cutoff: int | None, convention: Convention) -> Values:
+        """Recall@k."""
+        level = float(convention.relevant_from)
+        return self._run(positional.recall, convention, _depth(cutoff), level, _empty(convention))
+
+    def average_precision(self, cutoff: int | None, convention: Convention) -> Values:
+        """AP@k."""
+        unbroken = convention.ties == "unbroken"
+        if unbroken and cutoff is not None:
+            raise ParameterError("AP with ties='unbroken' (scikit-learn's) has no cutoff: choose other ties")
+        return self._run(
+            positional.average_precision,
+            convention,
+            _depth(cutoff),
+            float(convention.relevant_from),
+            convention.ap_divisor == "reachable",
+            unbroken,
+            _empty(convention),
+        )
+
+    def reciprocal_rank(self, cutoff: int | None, convention: Convention) -> Values:
+        """RR@k."""
+        return self._run(positional.reciprocal_rank, convention, _depth(cutoff), float(convention.relevant_from))
+
+    def err(self, cutoff: int | None, convention: Convention) -> Values:
+        """ERR@k."""
+        max_grade = self._greatest if convention.max_grade is None else float(convention.max_grade)
+        self._check_greatest(min(max_grade, LARGEST_GRADE), "ERR needs a max_grade that no document exceeds")
+        return self._run(positional.expected_reciprocal_rank, convention, _depth(cutoff), max_grade)
+
+    # Measures by pairs
+
+    def _pairs(self, convention: Convention) -> Values:
+        """The columns of `count_pairs` for every query."""
+        order = self._order(convention)
+        levels, codes = self._coded_worth
+        out = np.empty((len(self._offsets) - 1, pairwise.PAIR_COLUMNS))
+        for_query_ranges(
+            lambda first, last: pairwise.count_pairs(codes, levels, order, self._offsets, first, last, out),
+            self._offsets,
+        )
+        return out
+
+    @cached_property
+    def _coded_worth(self) -> tuple[Values, npt.NDArray[np.int64]]:
+        levels, codes = np.unique(self._worth, return_inverse=True)
+        return levels, codes.astype(np.int64)
+
+    def pairwise_error(self, cutoff: int | None, convention: Convention) -> Values:
+        """(opposed + ½ tied) / pairs with different grades (paper G, eq. 2); NaN if there is no such pair."""
+        counts = self._pairs(convention)
+        pairs = counts[:, : pairwise.TIED + 1].sum(axis=1)
+        return _ratio(counts[:, pairwise.OPPOSED] + counts[:, pairwise.TIED] / 2, pairs)
+
+    def kendall_tau(self, cutoff: int | None, convention: Convention) -> Values:
+        """(agreeing − opposed) / √(pairs · pairs with different grades); NaN if all documents are alike.
+
+        With ties="unbroken" the first factor leaves out pairs with one score: SciPy's τ_b.
+        """
+        counts = self._pairs(convention)
+        sizes = self._queries.sizes
+        scored = sizes * (sizes - 1) / 2
+        if convention.ties == "unbroken":
+            scored = scored - counts[:, pairwise.SAME_SCORE]
+        graded = counts[:, : pairwise.TIED + 1].sum(axis=1)
+        return _ratio(counts[:, pairwise.AGREEING] - counts[:, pairwise.OPPOSED], np.sqrt(scored * graded))
+
+    def wpd(self, cutoff: int | None, convention: Convention) -> Values:
+        """Σ a_ij [j above i], ties counting half (paper O, eq. 12); for grades a_ij = y_i − y_j, for ranks likewise."""
+        supervision = self._queries.supervision
+        if not isinstance(supervision, PreferenceGraph):
+            return self._pairs(convention)[:, pairwise.DISAGREEMENT].copy()
+        order = self._order(convention)
+        tie_of_grouped = np.empty(len(order), np.int64)
+        ends_tie = (order >= 0).astype(np.int64)  # a negative entry is tied with the one after it
+        tie_of_grouped[np.where(order < 0, ~order, order)] = np.cumsum(ends_tie) - ends_tie
+        tie = self._grouping.scatter(tie_of_grouped)
+        above, below = tie[supervision.preferred], tie[supervision.other]
+        cost = supervision.weights * np.where(below < above, 1.0, np.where(below == above, 0.5, 0.0))
+        query = self._grouping.codes[supervision.preferred]
+        return np.bincount(query, weights=cost, minlength=len(self._offsets) - 1).astype(np.float64)
+
+    def zero_one(self, cutoff: int | None, convention: Convention) -> Values:
+        """1 if the order is not one that the supervision allows (paper O, eq. 13); in expectation over ties."""
+        order, worth = self._order(convention), np.ascontiguousarray(self._worth)
+        return 1 - self._values(
+            lambda first, last, out: pairwise.chance_of_perfect_order(worth, order, self._offsets, first, last, out)
+        )
+
+
+def _checked_scores(scores: npt.ArrayLike, queries: Queries) -> Values:
+    try:
+        checked = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"scores must be numbers: {error}") from None
+    if checked.ndim == 2 and checked.shape[1] == 1:
+        checked = checked[:, 0]
+    if checked.shape != (queries.n_documents,):
+        raise DataError(f"there are {queries.n_documents} documents, but scores of shape {checked.shape}")
+    if np.isnan(checked).any():
+        row = int(np.argmax(np.isnan(checked)))
+        raise DataError(f"row {row} (query {queries.grouping.query_of_row(row)!r}): the score is NaN")
+    return checked
+
+
+def _depth(cutoff: int | None) -> int:
+    return np.iinfo(np.int64).max if cutoff is None else cutoff
+
+
+def _empty(convention: Convention) -> float:
+    return np.nan if convention.empty is None else float(convention.empty)
+
+
+def _ratio(numerator: Values, denominator: Values) -> Values:
+    ratio = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
+    return ratio

@@ -1,0 +1,33 @@
+"""Tables of results: the first column to the left, all others to the right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def plain_table(header: list[str], rows: list[list[str]], *, title: str) -> str:
+    """Aligned text, for consoles and notebooks without Rich."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: list[str]) -> str:
+        padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
+        return "  ".join([cells[0].ljust(widths[0]), *padded[1:]]).rstrip()
+
+    rule = "  ".join("─" * width for width in widths)
+    return "\n".join([title, line(header), rule, *map(line, rows)])
+
+
+def rich_table(header: list[str], rows: list[list[str]], *, title: str) -> Table:
+    """The same for a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="dim")
+    for position, name in enumerate(header):
+        table.add_column(name, justify="right" if position else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,107 @@
+"""Paired tests, intervals and the comparison of systems."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
+
+
+def test_randomisation_test_against_full_enumeration():
+    differences = np.array([0.3, -0.1, 0.25, 0.4, -0.05, 0.2, 0.31, 0.02, 0.11, -0.2])
+    observed = abs(differences.sum())
+    flips = [abs(np.dot(signs, differences)) for signs in itertools.product([-1, 1], repeat=len(differences))]
+    exact = np.mean(np.array(flips) >= observed - 1e-12)
+    assert randomisation_test(differences) == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 10_000))
+
+
+def test_randomisation_test_has_its_level():
+    """Under no difference, a p-value below 0.1 comes up in one of ten samples."""
+    rng = np.random.default_rng(5)
+    p = [randomisation_test(rng.standard_normal(25), seed=i) for i in range(400)]
+    assert np.mean(np.array(p) < 0.1) == pytest.approx(0.1, abs=0.05)
+
+
+def test_nothing_differs():
+    assert randomisation_test(np.zeros(9)) == 1
+    assert wilcoxon_test(np.zeros(9)) == 1
+
+
+def test_wilcoxon_by_hand():
+    # Signed ranks 1 … 6, all positive: only the two extreme of 2^6 sign patterns are as extreme.
+    assert wilcoxon_test(np.array([1.0, 2, 3, 4, 5, 6])) == pytest.approx(2 / 64)
+
+
+def test_holm():
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm(np.array([0.6, 0.5])), [1.0, 1.0])
+    assert holm(np.zeros(0)).shape == (0,)
+
+
+def test_bootstrap_interval_covers_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    inside = 0
+    for i in range(300):
+        low, high = bootstrap_interval(rng.beta(2, 5, 60), seed=i)
+        inside += low <= 2 / 7 <= high
+    assert inside / 300 == pytest.approx(0.95, abs=0.04)
+
+
+@pytest.fixture(scope="module")
+def systems():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(150), 12)
+    grades = rng.integers(0, 4, len(qid))
+    good = grades + rng.standard_normal(len(qid))
+    return rw.Queries(None, grades, qid), {
+        "noise": rng.standard_normal(len(qid)),
+        "good": good,
+        "nearly as good": good + 0.05 * rng.standard_normal(len(qid)),
+    }
+
+
+@pytest.mark.parametrize("test", ["wilcoxon", "randomisation"])
+def test_compare_marks_what_is_worse_than_the_best(systems, test):
+    queries, scores = systems
+    comparison = rw.compare(scores, queries, rw.nDCG @ 5, test=test)
+    assert comparison.reference in ("good", "nearly as good")
+    assert list(comparison.means) == sorted(comparison.means, key=comparison.means.get, reverse=True)
+    assert comparison.mark("noise") == "▼"
+    assert {comparison.mark("good"), comparison.mark("nearly as good")} == {""}
+    assert "▼" in str(comparison)
+    assert json.loads(json.dumps(comparison.to_dict()))["systems"][2]["system"] == "noise"
+
+
+def test_compare_with_a_baseline_and_an_error_measure(systems):
+    queries, scores = systems
+    comparison = rw.compare(scores, queries, "pairwiseerror", baseline="noise")
+    assert comparison.mark("good") == "▲"
+    assert comparison.mark("noise") == ""
+    assert comparison.differences["good"].mean() < 0
+    assert next(iter(comparison.means)) != "noise"
+    low, high = comparison.difference_intervals["good"]
+    assert low < comparison.differences["good"].mean() < high < 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"measure": "ndcg@5,map"}, "measure"),
+        ({"baseline": "unknown"}, "baseline"),
+        ({"test": "t"}, "test"),
+        ({"level": 1.5}, "level"),
+    ],
+)
+def test_compare_names_a_bad_parameter(systems, arguments, named):
+    queries, scores = systems
+    with pytest.raises(rw.ParameterError, match=named):
+        rw.compare(scores, queries, **arguments)
+
+
+def test_compare_needs_two_systems(systems):
+    queries, scores = systems
+    with pytest.raises(rw.ParameterError, match="at least two"):
+        rw.compare({"good": scores["good"]}, queries)
