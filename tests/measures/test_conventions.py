@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.measures import reference as ref
 
 import rankwright as rw
-from tests.measures import reference as ref
 
 
 def value(measure, grades, scores=None, convention="default"):
@@ -80,7 +80,7 @@ def test_perfect_ranking_has_ndcg_of_exactly_one(grades):
 
 def test_huge_grades():
     assert value(rw.nDCG, [500, 31, 40]) == pytest.approx(ref.ndcg([500, 31, 40]))
-    with pytest.raises(rw.DataError, match="grade 2000, above 1000: .*gain='linear'"):
+    with pytest.raises(rw.DataError, match=r"grade 2000, above 1000: .*gain='linear'"):
         value(rw.nDCG, [2000, 1])
     assert value(rw.nDCG(gain="linear"), [1, 2000]) == pytest.approx(ref.ndcg([1, 2000], gain=ref.linear))
 

@@ -84,7 +84,13 @@ def test_lightgbm_ndcg_and_map(collection, k):
     data = lightgbm.Dataset(features, queries.y, group=queries.sizes, init_score=scores, free_raw_data=False)
     seen: dict[str, dict[str, list[float]]] = {}
     lightgbm.train(
-        {"objective": "lambdarank", "metric": ["ndcg", "map"], "eval_at": [k], "verbosity": -1, "learning_rate": 1e-300},
+        {
+            "objective": "lambdarank",
+            "metric": ["ndcg", "map"],
+            "eval_at": [k],
+            "verbosity": -1,
+            "learning_rate": 1e-300,
+        },
         data,
         num_boost_round=1,
         valid_sets=[data],

@@ -1,5 +1,6 @@
 """Every measure against its definition, averaged over the full enumeration of tie-breaking orders."""
 
+import itertools
 import math
 from functools import partial
 
@@ -7,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.measures import reference as ref
 
 import rankwright as rw
-from tests.measures import reference as ref
 
 MEASURES = [
     (rw.DCG, ref.dcg),
@@ -104,7 +105,7 @@ def test_err_of_a_large_tie_against_the_exact_sum_in_fractions(sizes):
         stay = 1 - Fraction(2**y - 1, 16)
         symmetric = [a + stay * b for a, b in zip([*symmetric, Fraction(0)], [Fraction(0), *symmetric], strict=True)]
     means = [e / math.comb(len(grades), s) for s, e in enumerate(symmetric)]
-    expected = sum((a - b) / (s + 1) for s, (a, b) in enumerate(zip(means, means[1:], strict=False)))
+    expected = sum((a - b) / (s + 1) for s, (a, b) in enumerate(itertools.pairwise(means)))
     assert _value(rw.ERR(max_grade=4), [1.0] * len(grades), grades) == pytest.approx(float(expected), rel=1e-12)
 
 

@@ -47,6 +47,10 @@ class Queries:
 
     __slots__ = ("_feature_names", "_grouping", "_supervision", "_x", "doc_ids")
 
+    _x: Features
+    _supervision: Supervision
+    _grouping: Grouping
+    _feature_names: tuple[str, ...] | None
     doc_ids: npt.NDArray[np.str_] | None
 
     def __init__(
@@ -106,12 +110,12 @@ class Queries:
     @property
     def X(self) -> Features:
         """The features, one row per document, as a read-only array or a CSR array."""
-        return self._x  # type: ignore[attr-defined, no-any-return]
+        return self._x
 
     @property
     def supervision(self) -> Supervision:
         """Grades, a full ranking or a preference graph."""
-        return self._supervision  # type: ignore[attr-defined, no-any-return]
+        return self._supervision
 
     @property
     def y(self) -> npt.NDArray[np.float64]:
@@ -123,7 +127,7 @@ class Queries:
     @property
     def grouping(self) -> Grouping:
         """Which rows belong to which query."""
-        return self._grouping  # type: ignore[attr-defined, no-any-return]
+        return self._grouping
 
     @property
     def qid(self) -> npt.NDArray[Any]:
@@ -143,7 +147,7 @@ class Queries:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the features: as given, or ``f1``, ``f2``, …"""
-        names = self._feature_names  # type: ignore[attr-defined]
+        names = self._feature_names
         return tuple(f"f{j}" for j in range(1, self.n_features + 1)) if names is None else names
 
     @property
@@ -201,7 +205,7 @@ class Queries:
             _read_only(self.X[rows]),
             self.supervision.take(rows),
             grouping,
-            self._feature_names,  # type: ignore[attr-defined]
+            self._feature_names,
             None if self.doc_ids is None else self.doc_ids[rows],
         )
 
@@ -267,7 +271,7 @@ def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
         from rankwright.data.frames import frame_to_matrix
 
         X, names = frame_to_matrix(X)
-    x = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    x: Features = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     if x.ndim != 2:
         raise DataError(f"X must have two dimensions (documents × features), not {x.ndim}")
     if x.dtype not in (np.float32, np.float64):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,7 +100,7 @@ class PreferenceGraph:
     n_documents: int
     preferred: npt.NDArray[np.intp]
     other: npt.NDArray[np.intp]
-    weights: npt.NDArray[np.float64] = field(default=None)  # type: ignore[assignment]
+    weights: npt.NDArray[np.float64] = None  # type: ignore[assignment]  # None becomes ones
     kind: ClassVar[str] = "preference graph"
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -43,7 +44,7 @@ def split_by_size(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int,
     targets = [documents * part // parts for part in range(1, parts)]
     inner = np.searchsorted(offsets, targets, side="left")
     cuts = sorted({0, queries, *(min(int(cut), queries) for cut in inner)})
-    return list(zip(cuts, cuts[1:], strict=False))
+    return list(pairwise(cuts))
 
 
 def for_query_ranges(work: Callable[[int, int], None], offsets: npt.NDArray[np.int64]) -> None:

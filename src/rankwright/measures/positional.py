@@ -214,7 +214,9 @@ def average_precision(
         while place < depth:
             end = tie_ends[place]
             t = end - place
-            r = _relevant_in(ranked, place, end, level)
+            r = 1 if ranked[place] >= level else 0
+            if t > 1:
+                r = _relevant_in(ranked, place, end, level)
             if t == 1 or unbroken:
                 total += r * (above + r) / end
             elif r > 0:

@@ -154,14 +154,14 @@ def longest_query(offsets: Any, first: int, last: int) -> int:
 def along_ranking(values: Any, order: Any, start: int, stop: int, ranked: Any, tie_ends: Any) -> int:
     """One query's values along its ranking, and for each place where its tie ends; returns their number."""
     n = stop - start
-    tie_start = 0
+    tied = False
     for i in range(n):
         position = order[start + i]
-        if position < 0:
-            ranked[i] = values[~position]
-        else:
-            ranked[i] = values[position]
-            for k in range(tie_start, i + 1):
-                tie_ends[k] = i + 1
-            tie_start = i + 1
+        tied |= position < 0
+        ranked[i] = values[max(position, ~position)]
+        tie_ends[i] = i + 1
+    if tied:
+        for i in range(n - 2, -1, -1):
+            if order[start + i] < 0:
+                tie_ends[i] = tie_ends[i + 1]
     return n

@@ -36,7 +36,7 @@ class Block:
     stop: int
 
     def prepare(self) -> None:
-        """Called by the thread that is about to parse the block."""
+        """Called before the block is looked at."""
 
     def release(self) -> None:
         """Called when the block has been parsed."""
@@ -68,9 +68,9 @@ class MappedFile(AbstractContextManager["MappedFile"]):
     def __init__(self, path: Path) -> None:
         self._memory: mmap.mmap | None = None
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size:
-                self._memory = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            self.size = os.fstat(file.fileno()).st_size
+            if self.size:
+                self._memory = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ)
 
     def __exit__(self, *error: Any) -> None:
         if self._memory is not None:
@@ -111,6 +111,7 @@ class GzipFile(AbstractContextManager["GzipFile"]):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.size = 0  # how much text is in it is known at its end only
         self._stream = gzip.GzipFile(path, "rb")
 
     def __exit__(self, *error: Any) -> None:

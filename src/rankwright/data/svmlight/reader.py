@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from rankwright.data.queries import Features, Queries
 from rankwright.data.svmlight import parsing
-from rankwright.data.svmlight.blocks import Block, MappedFile, open_text
+from rankwright.data.svmlight.blocks import Block, open_text
 from rankwright.engines.threads import map_in_order
 from rankwright.engines.words import count_byte
 from rankwright.errors import DataError, ParameterError, ParseError
@@ -127,9 +127,10 @@ class _Fault:
 
 @dataclass(frozen=True)
 class _Task:
-    """A block to parse, and the place for its dense cells if that is known before."""
+    """A block to parse, the number of its lines, and the place for its dense cells if there is one."""
 
     block: Block
+    lines: int
     cells: npt.NDArray[Any] | None = None
 
 
@@ -137,31 +138,25 @@ def _read(layout: _Layout) -> Queries:
     with open_text(layout.path) as source:
         parser = _Parser(layout)
         parser.look_at(list(source.samples()))
-        tasks: Iterable[_Task] = map(_Task, source.blocks())
-        whole: npt.NDArray[Any] | None = None
-        if isinstance(source, MappedFile) and not layout.sparse:
-            whole, tasks = _with_places(list(source.blocks()), parser.width, layout.dtype)
-        pieces = [parser.accept(result) for result in map_in_order(parser.parse, tasks)]
+        whole = np.empty((0 if layout.sparse else parser.rows_expected(source.size), parser.width), layout.dtype)
+        pieces = [parser.accept(result) for result in map_in_order(parser.parse, _tasks(source.blocks(), whole))]
     if not any(piece.rows for piece in pieces):
         raise ParseError(layout.path, "the file holds no documents, only comments or blank lines")
     return _assemble(pieces, whole, layout, with_qid=parser.with_qid)
 
 
-def _with_places(blocks: list[Block], width: int, dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], Iterator[_Task]]:
-    """An array with a row for every line of the file, and the blocks with their parts of it.
+def _tasks(blocks: Iterable[Block], whole: npt.NDArray[Any]) -> Iterator[_Task]:
+    """The blocks with their parts of the whole array, as long as it has rows left.
 
     Counting lines costs next to nothing, and spares the copy from small arrays into the large one.
     """
-    ends = np.cumsum([0, *map_in_order(_count_lines, blocks)]).tolist()
-    whole = np.empty((ends[-1], width), dtype)
-    return whole, (_Task(block, whole[a:b].reshape(-1)) for block, a, b in zip(blocks, ends, ends[1:], strict=False))
-
-
-def _count_lines(block: Block) -> int:
-    block.prepare()
-    lines = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
-    block.release()
-    return lines
+    row = 0
+    for block in blocks:
+        block.prepare()
+        lines = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
+        fits = row + lines <= len(whole)
+        yield _Task(block, lines, whole[row : row + lines].reshape(-1) if fits else None)
+        row += lines
 
 
 class _Parser:
@@ -172,6 +167,7 @@ class _Parser:
         self.with_qid = True
         self.width = layout.n_features or 0
         self._lines = 0
+        self._bytes_per_line = 1.0
 
     def look_at(self, samples: list[Block]) -> None:
         """Learn from some lines how wide the rows are, and whether most cells are missing."""
@@ -179,11 +175,17 @@ class _Parser:
             raise ParseError(self.layout.path, "the file is empty")
         self.with_qid = _first_line_has_qid(samples[0])
         # What is wrong in a sample is told later, when its line number is known.
-        looks = [result for result in map(self.parse, map(_Task, samples)) if isinstance(result, _Piece)]
+        results = list(map(self.parse, _tasks(samples, np.empty((0, 0)))))
+        looks = [result for result in results if isinstance(result, _Piece)]
+        self._bytes_per_line = sum(b.stop - b.start for b in samples) / max(1, sum(look.lines for look in looks))
         self.width = max([self.width, *(look.width for look in looks)])
         rows, given = sum(look.rows for look in looks), sum(look.given for look in looks)
         if self.layout.may_turn_sparse and not self.layout.sparse and given < _DENSE_FROM * rows * self.width:
             raise _ReadAgain(replace(self.layout, sparse=True))
+
+    def rows_expected(self, size: int) -> int:
+        """A generous guess at the lines of a file of this size: rows that stay empty take no memory."""
+        return int(1.1 * size / self._bytes_per_line) + 1000
 
     def accept(self, result: _Piece | _Fault) -> _Piece:
         """Count the lines of a piece, or raise what is wrong with it, now that its line number is known."""
@@ -196,9 +198,7 @@ class _Parser:
 
     def parse(self, task: _Task) -> _Piece | _Fault:
         """Parse a block, again with more room if it turns out to need it."""
-        block, cells = task.block, task.cells
-        block.prepare()
-        lines = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
+        block, lines, cells = task.block, task.lines, task.cells
         width, hard_numbers = self.width if cells is None else len(cells) // max(lines, 1), _HARD_NUMBERS_AT_FIRST
         while True:
             piece, hard, report = self._sweep(block, lines, width, cells, hard_numbers)
@@ -342,7 +342,7 @@ _PROBLEMS = {
 }
 
 
-def _assemble(pieces: list[_Piece], whole: npt.NDArray[Any] | None, layout: _Layout, with_qid: bool) -> Queries:
+def _assemble(pieces: list[_Piece], whole: npt.NDArray[Any], layout: _Layout, with_qid: bool) -> Queries:
     """Put the pieces together, dropping each as soon as it has been copied."""
     rows = sum(piece.rows for piece in pieces)
     given = sum(piece.given for piece in pieces)
@@ -358,8 +358,8 @@ def _assemble(pieces: list[_Piece], whole: npt.NDArray[Any] | None, layout: _Lay
         x = _joined_rows(pieces, rows, width, layout)
         if layout.may_turn_sparse and not thin:
             x = x.toarray()
-    elif whole is not None and whole.shape[1] == width and all(piece.in_place for piece in pieces):
-        x = whole
+    elif whole.shape[1] == width and all(piece.in_place for piece in pieces):
+        x = whole[:rows]
     else:
         x = _stacked_rows(pieces, rows, width, layout)
     return Queries(x, grades, qid, doc_ids=doc_ids)
