@@ -60,8 +60,11 @@ class Grouping:
 
     def query_of_row(self, row: int) -> Any:
         """The id of the query that a row belongs to, as a plain Python value."""
-        value = self.qid[row]
-        return value.item() if isinstance(value, np.generic) else value
+        return self.qid[row : row + 1].tolist()[0]
+
+    def query_id(self, q: int) -> Any:
+        """The id of the q-th query, as a plain Python value."""
+        return self.query_ids[q : q + 1].tolist()[0]
 
 
 def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:

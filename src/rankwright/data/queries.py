@@ -185,7 +185,8 @@ class Queries:
             first, last, step = which.indices(self.n_queries)
             if step == 1 and self.grouping.order is None:
                 return self._run(first, max(first, last))
-        positions = np.atleast_1d(np.arange(self.n_queries)[which if isinstance(which, slice) else np.asarray(which)])
+        index: Any = which if isinstance(which, slice) else np.asarray(which, dtype=None if np.size(which) else np.intp)
+        positions = np.atleast_1d(np.arange(self.n_queries)[index])
         if len(np.unique(positions)) < len(positions):
             raise DataError("a query is taken twice: Queries hold each query once")
         offsets = self.grouping.offsets

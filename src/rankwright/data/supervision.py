@@ -85,7 +85,7 @@ class FullRanking:
         if wrong.any():
             q = int(query[np.argmax(wrong)])
             raise DataError(
-                f"query {grouping.query_ids[q]!r}: a full ranking holds each rank 1 to {sizes[q]} exactly once"
+                f"query {grouping.query_id(q)!r}: a full ranking holds each rank 1 to {sizes[q]} exactly once"
             )
 
     def take(self, rows: npt.NDArray[np.intp] | slice) -> FullRanking:

@@ -65,8 +65,8 @@ class RankedQueries:
     def _check_greatest(self, limit: float, problem: str) -> None:
         if self._greatest > limit:
             place = int(np.argmax(self._grades))
-            query = self._queries.query_ids[np.searchsorted(self._offsets, place, side="right") - 1]
-            raise DataError(f"query {query!s} has a document of grade {self._greatest:g}, above {limit:g}: {problem}")
+            query = self._grouping.query_id(int(np.searchsorted(self._offsets, place, side="right")) - 1)
+            raise DataError(f"query {query!r} has a document of grade {self._greatest:g}, above {limit:g}: {problem}")
 
     def any_relevant(self, level: float) -> npt.NDArray[np.bool_]:
         """Whether each query has a document of at least this grade."""

@@ -15,7 +15,9 @@ LONGEST_CELL = 40  # " 2147483646:" and " -1.2345678901234567e-308"
 _SPACE, _COLON, _MINUS, _POINT, _ZERO, _NEWLINE, _SMALL_E = 32, 58, 45, 46, 48, 10, 101
 _NAN_TEXT = np.frombuffer(b"nan", dtype=np.uint8)
 _INFINITE_TEXT = np.frombuffer(b"inf", dtype=np.uint8)
-_LARGEST_PLAIN, _SMALLEST_PLAIN = 17, -6  # decimal exponents written without an e
+_WHOLE_SINGLES, _WHOLE_DOUBLES = 2.0**24, 2.0**53  # below, all digits of a whole number count
+_LEAST_NORMAL_SINGLE = 2.0**-126
+_LARGEST_PLAIN, _SMALLEST_PLAIN = 17, -3  # decimal exponents written without an e
 
 
 @kernel
@@ -67,7 +69,10 @@ def _shortest(value: float, single: bool) -> tuple[Any, int]:
     exponent = np.int64((bits >> U64(52)) & U64(0x7FF)) - 1075
     if exponent < -1000 or exponent > 900:
         return U64(0), 0
-    for digits in range(6 if single else 15, 10 if single else 18):
+    # Up to 6 (or 15) digits every decimal is a number of its own, so that fewer are found by dropping zeros;
+    # subnormal numbers have fewer.
+    safe = 1 if single and value < _LEAST_NORMAL_SINGLE else 6 if single else 15
+    for digits in range(safe, 10 if single else 18):
         nearest, q = _rounded(mantissa, exponent, digits)
         for m in (nearest, nearest - U64(1), nearest + U64(1)):
             status, back = scaled(m, q)
@@ -90,7 +95,7 @@ def put_number(out: Any, at: int, value: float, single: bool) -> int:
         value = -value
     if value == np.inf:
         return _put(out, at, _INFINITE_TEXT)
-    if value < 1e15 and value == np.floor(value):
+    if value < (_WHOLE_SINGLES if single else _WHOLE_DOUBLES) and value == np.floor(value):
         return put_whole(out, at, U64(value))
     m, q = _shortest(value, single)
     if m == U64(0):

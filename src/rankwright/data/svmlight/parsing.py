@@ -142,7 +142,7 @@ def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
     start = i
     value = U64(0)
     count = 8
-    while count == 8 and i - start < 16:
+    while count == 8 and i - start < 24:
         word = load8(text, i)
         count = digits_at_start(word)
         if count > 0:
@@ -151,13 +151,10 @@ def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
             value += digits_value(word, count)
             i += count
     length = i - start
-    byte = byte_at(text, i)
-    ends = _is_blank(byte) or byte == _NEWLINE or byte == _RETURN
-    if ends and length > 0 and length <= 18 and (length == 1 or byte_at(text, start) != _ZERO):
+    if _ends_token(byte_at(text, i)) and 0 < length <= 18 and (length == 1 or byte_at(text, start) != _ZERO):
         return True, np.int64(value), i
-    while not (_is_blank(byte) or byte == _NEWLINE or byte == _RETURN):
+    while not _ends_token(byte_at(text, i)):
         i += 1
-        byte = byte_at(text, i)
     return False, 0, i
 
 

@@ -128,10 +128,10 @@ def _joined(texts: Iterable[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
 
 
 def _check_ids(queries: Queries) -> None:
-    """Ids must be words: white space would end them."""
+    """Ids must be words: white space would end them, and # would begin a comment."""
     for query in queries.query_ids.tolist():
-        if str(query).split() != [str(query)]:
-            raise DataError(f"query id {query!r} cannot be written as text: it is empty or holds white space")
+        if str(query).split() != [str(query)] or "#" in str(query):
+            raise DataError(f"query id {query!r} cannot be written as text: it is empty or holds white space or #")
     if queries.doc_ids is not None:
         for row, doc_id in enumerate(queries.doc_ids.tolist()):
             if doc_id and doc_id.split() != [doc_id]:

@@ -1,0 +1,51 @@
+# Everything runs in a virtual environment of its own, in .venv. Targets:
+#   make demo         install, and run the main job on a built-in collection
+#   make test         install what the tests need, and run them
+#   make test-extras  the tests against other tools (LightGBM, XGBoost, pytrec_eval, ir_measures, ranx)
+#   make lint         ruff and mypy
+#   make clean        remove what the others made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-extras lint clean
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rankwright needs Python 3.11 or newer; try: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.extras: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[test,peers]'
+	@touch $@
+
+$(VENV)/.lint: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[lint]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py demo-output
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -q
+
+test-extras: $(VENV)/.extras
+	$(BIN)/python -m pytest -q -m peers
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo-output build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,181 @@
+"""Queries: grouping ids of any type in any order, slicing, immutability, supervision, bad input."""
+
+import datetime
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwright as rw
+
+any_ids = st.sampled_from([
+    [3, 1, 2],
+    ["b", "a", "c"],
+    [2.5, -1.0, 0.0],
+    [7, "7", None.__class__],
+    [(1, 2), (1, 3), (0, 0)],
+    [datetime.date(2026, 1, 2), datetime.date(2025, 1, 1), datetime.date(2024, 5, 5)],
+    [True, False, True],
+    [b"x", b"y", b"z"],
+])  # fmt: skip
+
+
+@given(ids=any_ids, picks=st.lists(st.integers(0, 2), max_size=30))
+def test_grouping_against_a_dictionary(ids, picks):
+    qid = np.empty(len(picks), dtype=object)
+    qid[:] = [ids[p] for p in picks]
+    queries = rw.Queries(np.arange(len(picks), dtype=float)[:, None], np.zeros(len(picks)), qid)
+    expected: dict = {}
+    for row, query in enumerate(qid):
+        expected.setdefault(query, []).append(row)
+    assert queries.n_queries == len(expected)
+    for one, (query, rows) in zip(queries, expected.items(), strict=True):
+        assert one.query_ids[0] == query
+        assert one.X[:, 0].tolist() == rows
+    np.testing.assert_array_equal(queries.X[:, 0], np.arange(len(picks)))
+    grouped = queries.grouping.gather(queries.X)
+    np.testing.assert_array_equal(queries.grouping.scatter(grouped), queries.X)
+
+
+def test_seven_and_the_text_seven_are_two_queries():
+    assert rw.Queries(None, [0, 1, 2], [7, "7", 7]).n_queries == 2
+
+
+def test_no_qid_is_one_query():
+    assert rw.Queries([[1], [2]], [0, 1]).sizes.tolist() == [2]
+
+
+@pytest.mark.parametrize("contiguous", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_slicing_by_query(contiguous, sparse):
+    qid = np.array([5, 5, 9, 2, 2, 2] if contiguous else [5, 9, 2, 5, 2, 2])
+    X = np.arange(12.0).reshape(6, 2)
+    queries = rw.Queries(
+        sp.csr_array(X) if sparse else X, np.arange(6), qid, feature_names=["a", "b"], doc_ids=[*"uvwxyz"]
+    )
+    for which, ids in [(slice(1, 3), [9, 2]), ([2, 0], [2, 5]), (np.array([True, False, True]), [5, 2]), (-1, [2]),
+                       (slice(None, None, -1), [2, 9, 5]), ([], [])]:  # fmt: skip
+        part = queries[which]
+        rows = [row for query in ids for row in np.flatnonzero(qid == query)]
+        assert part.query_ids.tolist() == ids
+        np.testing.assert_array_equal(part.X.toarray() if sparse else part.X, X[rows])
+        np.testing.assert_array_equal(part.y, rows)
+        assert part.doc_ids.tolist() == [*np.array([*"uvwxyz"])[rows]]
+        assert part.feature_names == ("a", "b")
+    assert queries.select([9]).y.tolist() == np.flatnonzero(qid == 9).tolist()
+    assert queries[1:][0:1].query_ids.tolist() == [9]
+
+
+def test_a_run_of_queries_is_a_view():
+    queries = rw.Queries(np.ones((6, 2), np.float32), np.zeros(6), [1, 1, 2, 2, 3, 3])
+    assert np.shares_memory(queries[1:].X, queries.X)
+
+
+def test_slicing_refuses():
+    queries = rw.Queries([[1], [2]], [0, 1], [1, 2])
+    with pytest.raises(IndexError, match="query 2 of 2"):
+        queries[2]
+    with pytest.raises(rw.DataError, match="taken twice"):
+        queries[[0, 0]]
+    with pytest.raises(rw.DataError, match="no query 'x'"):
+        queries.select(["x"])
+    with pytest.raises(TypeError, match="by query alone"):
+        queries[0, 1]
+
+
+def test_they_never_change():
+    X = np.ones((2, 1))
+    queries = rw.Queries(X, [0, 1], [1, 2], doc_ids=["a", "b"])
+    for array in (queries.X, queries.y, queries.qid, queries.query_ids, queries.doc_ids, queries[0].X):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+    with pytest.raises(AttributeError, match="never change"):
+        queries.X = X
+    X[0] = 5  # the caller's own array stays writable
+
+
+def test_csr_of_the_caller_is_left_alone():
+    unsorted = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    queries = rw.Queries(unsorted, [1])
+    np.testing.assert_array_equal(queries.X.toarray(), [[2, 0, 4]])
+    assert unsorted.indices.tolist() == [2, 0, 2]
+    assert unsorted.data.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        queries.X.data[:] = 0
+
+
+def test_dtypes_are_kept_or_become_float64():
+    for dtype, kept in [("f4", "f4"), ("f8", "f8"), ("i4", "f8"), ("?", "f8"), ("f2", "f8")]:
+        assert rw.Queries(np.ones((1, 1), dtype), [1]).X.dtype == kept
+        assert rw.Queries(sp.csr_array(np.ones((1, 1), "f8").astype("f4" if dtype == "f4" else "f8")), [1]).X.nnz == 1
+
+
+def test_survive_pickling():
+    queries = rw.Queries(np.eye(3), [0, 1, 2], ["b", "a", "b"], feature_names=["x", "y", "z"], doc_ids=["1", "2", "3"])
+    copy = pickle.loads(pickle.dumps(queries))
+    np.testing.assert_array_equal(copy.X, queries.X)
+    assert (copy.qid.tolist(), copy.feature_names, copy.doc_ids.tolist()) == (
+        ["b", "a", "b"],
+        ("x", "y", "z"),
+        ["1", "2", "3"],
+    )
+
+
+def test_repr():
+    assert repr(rw.Queries(sp.csr_array((1, 5)), [2])) == "Queries(1 query, 1 document, 5 features, CSR, grades 2–2)"
+    assert repr(rw.Queries(None, rw.FullRanking([1, 2]))) == "Queries(1 query, 2 documents, 0 features, full ranking)"
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: rw.Queries([[1], [2]], [0]), "X has 2 rows, but the supervision has 1"),
+        (lambda: rw.Queries([1, 2], [0, 1]), "two dimensions"),
+        (lambda: rw.Queries([["x"], ["y"]], [0, 1]), "features must be numbers"),
+        (lambda: rw.Queries([[1], [2]], [0, 1], qid=[1]), "one query id for each of the 2 rows"),
+        (lambda: rw.Queries([[1], [2]], [0, 1], qid=[1, np.nan]), "row 1 has no query id"),
+        (lambda: rw.Queries([[1], [2]], [0, 1], qid=np.array(["a", None], object)), "row 1 has no query id"),
+        (lambda: rw.Queries([[1], [2]], [0, -1], qid=["a", "b"]), r"row 1 \(query 'b'\): the grade is -1"),
+        (lambda: rw.Queries([[1], [2]], [np.nan, 0]), r"row 0 .*the grade is nan"),
+        (lambda: rw.Queries([[1], [2]], [0, np.inf]), r"row 1 .*the grade is inf"),
+        (lambda: rw.Queries([[1], [2]], ["good", "bad"]), "grades must be numbers"),
+        (lambda: rw.Queries([[1], [2]], [[0, 1], [1, 0]]), "one number per row"),
+        (lambda: rw.Queries([[1, 2]], [0], feature_names=["a"]), "1 feature names for 2 features"),
+        (lambda: rw.Queries([[1, 2]], [0], feature_names=["a", "a"]), "two features are named 'a'"),
+        (lambda: rw.Queries([[1], [2]], [0, 1], doc_ids=["a"]), "one id for each of the 2 rows"),
+        (lambda: rw.Queries(None, rw.FullRanking([1, 1])), "query 0: a full ranking holds each rank 1 to 2"),
+        (lambda: rw.Queries(None, rw.FullRanking([1, 2, 3]), [1, 1, 2]), "query 2: a full ranking"),
+        (lambda: rw.FullRanking([1.5]), "whole numbers"),
+        (lambda: rw.Queries(None, rw.PreferenceGraph(2, [0], [2])), "edge 0 names row 2"),
+        (lambda: rw.Queries(None, rw.PreferenceGraph(2, [0], [1]), [1, 2]), "rows 0 and 1 of different queries"),
+        (lambda: rw.Queries(None, rw.PreferenceGraph(2, [1], [1])), "prefers row 1 to itself"),
+        (lambda: rw.Queries(None, rw.PreferenceGraph(2, [0], [1], [-2])), "edge 0 has weight -2"),
+        (lambda: rw.PreferenceGraph(2, [0], [1, 0]), "an edge has two ends"),
+        (lambda: rw.Queries(None, rw.FullRanking([1, 2])).y, "carry a full ranking, not grades"),
+    ],
+)
+def test_bad_input_is_named(make, problem):
+    with pytest.raises(rw.DataError, match=problem):
+        make()
+
+
+def test_preferences_follow_their_queries():
+    graph = rw.PreferenceGraph(5, [0, 2, 3], [1, 4, 1], [1.0, 2.0, 3.0])
+    queries = rw.Queries(None, graph, qid=["a", "a", "b", "a", "b"])
+    part = queries.select(["b"]).supervision
+    assert (part.n_documents, part.preferred.tolist(), part.other.tolist(), part.weights.tolist()) == (
+        2,
+        [0],
+        [1],
+        [2.0],
+    )
+    part = queries.select(["a"]).supervision
+    assert (part.preferred.tolist(), part.other.tolist(), part.weights.tolist()) == ([0, 2], [1, 1], [1.0, 3.0])
+
+
+def test_rankings_follow_their_queries():
+    queries = rw.Queries(None, rw.FullRanking([2, 1, 1, 3]), qid=[1, 1, 2, 1])
+    assert queries[0].supervision.ranks.tolist() == [2, 1, 3]
