@@ -22,7 +22,7 @@ import pytest
 import rankwright
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = [
     "rankwright",
     *(module.name for module in pkgutil.walk_packages(rankwright.__path__, "rankwright.")),
@@ -142,15 +142,11 @@ def run_command(command: Command, page: str, folder: Path) -> None:
         timeout=120,
     )
     if ended.returncode:
-        raise WrongPage(
-            page, command.line, f"$ {command.text} ended with {ended.returncode}:\n{ended.stdout}"
-        )
+        raise WrongPage(page, command.line, f"$ {command.text} ended with {ended.returncode}:\n{ended.stdout}")
     if command.shown.strip() and not doctest.OutputChecker().check_output(
         command.shown.strip(), ended.stdout.strip(), SHOWN_AS
     ):
-        raise WrongPage(
-            page, command.line, f"$ {command.text} printed:\n{ended.stdout}\nnot:\n{command.shown}"
-        )
+        raise WrongPage(page, command.line, f"$ {command.text} printed:\n{ended.stdout}\nnot:\n{command.shown}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -245,9 +245,9 @@ def test_damaged_pages(tmp_path):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(ParseError, match=r"none\.parquet: there is no such file"):
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet: there is no such file"):
         rw.read_parquet(tmp_path / "none.parquet")
-    with pytest.raises(ParseError, match="this is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         rw.read_parquet(tmp_path)
 
 

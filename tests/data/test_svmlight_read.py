@@ -38,7 +38,7 @@ def test_a_letor_file(tmp_path):
 # Against a reader so plain that it is plainly right
 
 numbers = st.one_of(
-    st.floats(allow_nan=False, width=64).map(repr),
+    st.floats(-3e38, 3e38).map(repr),
     st.integers(-(10**9), 10**9).map(str),
     st.decimals(-1000, 1000, places=6, allow_nan=False).map("{:f}".format),
     st.floats(-1e6, 1e6).map("{:.3e}".format),
@@ -93,8 +93,7 @@ def test_agrees_with_a_plain_reader(tmp_path_factory, rows, ending, fillers, fin
     for r, (_, _, _, features, _) in enumerate(rows):
         for i, value in features:
             expected[r, i - 1] = plain(value, fill)
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(queries.X, expected.astype(dtype))
+    np.testing.assert_array_equal(queries.X, expected.astype(dtype))
     np.testing.assert_array_equal(queries.y, [row[1] for row in rows])
     np.testing.assert_array_equal(queries.qid, [row[2] for row in rows])
     docs = [row[4] for row in rows]
@@ -298,7 +297,7 @@ BROKEN = {
     "negative index": ("1 qid:1 -1:5", 1, 9, "expected <index>:<value>, found '-1:5'"),
     "CSV": ("label,qid,f1\n1,1,0.5", 1, 1, "expected a grade (a number), found 'label,qid,f1'"),
     "control character": ("1 qid:1 1:1\x01 2:2", 1, 11, "expected a number or NULL"),
-    "lone carriage return": ("1 qid:1 1:1\r1 qid:1 1:2\n", 1, 12, "expected <index>:<value>"),
+    "lone carriage return": ("1 qid:1 1:1\r1 qid:1 1:2\n", 1, 12, "found a carriage return within the line"),
 }
 
 
@@ -310,6 +309,18 @@ def test_broken_files(tmp_path, text, line, column, problem, newline):
     assert problem in str(caught.value)
     assert (caught.value.line, caught.value.column) == (line, column)
     assert "data.txt" in str(caught.value)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("number", ["1e39", "-3.5e38", "1e400", "123456789012345678901234567890e20"])
+def test_numbers_that_overflow_are_not_made_infinite(tmp_path, number, sparse):
+    with pytest.raises(rw.ParseError, match=r"line 2, column 15: expected a number that fits the dtype"):
+        read(tmp_path, f"1 qid:1 1:1\n1 qid:1 1:1 2:{number}\n", sparse=sparse)
+    if "e4" not in number:
+        value = read(tmp_path, f"1 qid:1 1:{number}\n", sparse=False, dtype=np.float64).X[0, 0]
+        assert value == float(number)
+    largest = "3.4028235e38"  # above the greatest float32, but nearer to it than to infinity
+    assert read(tmp_path, f"1 qid:1 1:{largest}\n", sparse=False).X[0, 0] == np.finfo(np.float32).max
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", " \t\r\n"])
@@ -338,10 +349,17 @@ def test_binary_junk_is_an_error_or_data_but_never_a_crash(tmp_path_factory, jun
     assert queries.n_documents >= 1
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("rows", [1, 3, 50])
+def test_a_byte_order_mark_is_passed_over(tmp_path, compressed, rows):
+    content = b"\xef\xbb\xbf" + b"2 qid:1 1:0.5\n" * rows
+    assert read(tmp_path, gzip.compress(content) if compressed else content).y.tolist() == [2.0] * rows
+
+
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         rw.read_svmlight(tmp_path / "none.txt")
-    with pytest.raises(rw.DataError, match="is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         rw.read_svmlight(tmp_path)
 
 

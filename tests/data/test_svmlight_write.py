@@ -114,6 +114,12 @@ def test_text_holds_grades_only(tmp_path):
         rw.write_svmlight(rw.Queries([[1.0], [2.0]], rw.FullRanking([1, 2])), tmp_path / "data.txt")
 
 
+def test_nothing_to_write(tmp_path):
+    with pytest.raises(rw.DataError, match="no documents"):
+        rw.write_svmlight(rw.Queries(np.zeros((0, 3)), []), tmp_path / "data.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_failure_leaves_the_old_file(tmp_path, monkeypatch):
     from rankwright.data.svmlight import writer
 

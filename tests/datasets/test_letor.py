@@ -1,7 +1,6 @@
 """Folds found under every layout that users have, and errors that tell what is there instead."""
 
 import gzip
-import os
 import re
 from pathlib import Path
 
@@ -158,17 +157,12 @@ def test_folds_that_are_none(tmp_path, fold):
         load_letor(tmp_path, fold)
 
 
-REAL = Path(os.environ.get("RANKWRIGHT_DATA", Path(__file__).parents[3] / "shared" / "data"))
-
-
 @pytest.mark.parametrize(
     ("collection", "names", "documents", "queries", "features"),
     [("MQ2008", LETOR4, 15211, 784, 46), ("OHSUMED", LETOR2, 16140, 106, 25)],
 )
-def test_the_real_collections(tmp_path, collection, names, documents, queries, features):
-    sources = [REAL / collection / f"S{number}.txt.gz" for number in range(1, 6)]
-    if not all(path.is_file() for path in sources):
-        pytest.skip(f"{collection} is not at {REAL}: set RANKWRIGHT_DATA to the folder that holds it")
+def test_the_real_collections(tmp_path, real_data, collection, names, documents, queries, features):
+    sources = [real_data / collection / f"S{number}.txt.gz" for number in range(1, 6)]
     parts = [gzip.decompress(path.read_bytes()) for path in sources]
     test_parts = []
     for number in range(1, 6):

@@ -157,3 +157,20 @@ def test_nothing_counts():
     result = rw.evaluate([1, 0], rw.Queries(None, [0, 0]), "map", rw.CONVENTIONS["default"].but(empty=None))
     assert np.isnan(result.means[rw.AP])
     assert result.to_dict()["measures"][0]["mean"] is None
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_values_as_a_frame(backend):
+    queries = rw.Queries(None, [1, 0, 0, 1], qid=["a", "a", "b", "b"])
+    result = rw.evaluate([1, 0, 1, 0], queries, "ndcg@10, rr")
+    frame = result.to_frame(backend)
+    rows = (
+        frame.to_pylist()
+        if backend == "pyarrow"
+        else frame.to_dict(orient="records")
+        if backend == "pandas"
+        else frame.to_dicts()
+    )
+    assert [row["qid"] for row in rows] == ["a", "b"]
+    assert [row["RR"] for row in rows] == [1.0, 0.5]
+    assert [row["nDCG @ 10"] for row in rows] == result.values[rw.nDCG @ 10].tolist()

@@ -83,7 +83,7 @@ def evaluate(
 
 def write_per_query(evaluation: Evaluation, path: Path) -> None:
     """Write a line per query, whole or not at all; a query that a measure leaves out has no value there."""
-    from rankwright.data.atomic import atomic_path
+    from rankwright.data.paths import atomic_path
 
     rows = _rows(evaluation)
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:

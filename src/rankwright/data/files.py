@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError, ParseError
 
@@ -26,7 +27,7 @@ def read_queries(path: str | os.PathLike[str]) -> Queries:
     (missing values, sparse or dense, where indices start) or which columns to take, call
     :func:`~rankwright.read_svmlight` or :func:`~rankwright.read_parquet`.
     """
-    with Path(path).open("rb") as file:
+    with input_file(path).open("rb") as file:
         is_parquet = file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
     if is_parquet:
         from rankwright.data.parquet import read_parquet
@@ -89,7 +90,7 @@ def read_scores(path: str | os.PathLike[str], queries: Queries) -> npt.NDArray[n
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
-    content = Path(path).read_bytes()
+    content = input_file(path).read_bytes()
     if not content.startswith(_GZIP_MAGIC):
         return content
     try:

@@ -121,13 +121,18 @@ def to_frame(queries: Queries, backend: Backend = "pandas") -> Any:
     graph), ``doc_id`` if there are document ids, and the features: see :mod:`rankwright.data.frames`.
     A frame of CSR features does not hold their names: ``from_frame(frame, features=names)`` gives them back.
     """
-    if backend not in get_args(Backend):
-        raise ParameterError(f"backend must be one of {', '.join(get_args(Backend))}, not {backend!r}")
     columns = columns_of(queries)
     _refuse_ambiguous_names(columns)
     table = arrow_table(queries, columns, arrow_schema(queries, columns))
     if columns.sparse:
         table = table.append_column(N_FEATURES, pa.array(np.full(len(table), queries.n_features)))
+    return as_backend(table, backend)
+
+
+def as_backend(table: Any, backend: Backend) -> Any:
+    """An Arrow table as the kind of frame asked for."""
+    if backend not in get_args(Backend):
+        raise ParameterError(f"backend must be one of {', '.join(get_args(Backend))}, not {backend!r}")
     if backend == "pyarrow":
         return table
     frame = nw.from_native(table, eager_only=True)

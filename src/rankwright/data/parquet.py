@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -26,7 +25,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from rankwright.data.atomic import atomic_path
 from rankwright.data.frames import (
     LABEL_COLUMNS,
     N_FEATURES,
@@ -46,6 +44,7 @@ from rankwright.data.frames import (
     floats,
     number_of_features,
 )
+from rankwright.data.paths import atomic_path, input_file
 from rankwright.data.queries import Queries
 from rankwright.data.supervision import Grades
 from rankwright.engines.threads import map_in_order
@@ -140,9 +139,7 @@ def read_parquet(
 @contextmanager
 def _told_as_parse_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Whatever is wrong with the file: an error that names it."""
-    if not Path(path).is_file():
-        problem = "this is a folder, not a Parquet file" if Path(path).is_dir() else "there is no such file"
-        raise ParseError(path, problem)
+    input_file(path)
     try:
         yield
     except DataError as error:

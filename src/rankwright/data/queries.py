@@ -251,7 +251,7 @@ class Queries:
         supervision = self.supervision
         told: str = supervision.kind
         if isinstance(supervision, Grades) and len(supervision):
-            told = f"grades {supervision.values.min():g}–{supervision.values.max():g}"
+            told = f"grades {supervision.values.min() + 0.0:g}–{supervision.values.max() + 0.0:g}"  # 0, not −0
         storage = ", CSR" if sp.issparse(self.X) else ""
         return (
             f"Queries({_count(self.n_queries, 'query', 'queries')}, {_count(self.n_documents, 'document')}, "

@@ -16,7 +16,7 @@ from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import Ranker, evaluate
 from rankwright.measures.measure import Measure, Values, measures_of
 from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
-from rankwright.measures.tables import plain_table, rich_table
+from rankwright.measures.tables import interval, number, plain_table, rich_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -148,7 +148,7 @@ class Comparison:
         header = ["system", str(self.measure), "95 % interval", "difference", "p (Holm)", ""]
         rows = []
         for name, mean in self.means.items():
-            row = [name, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[name])]
+            row = [name, number(mean), interval(self.intervals[name])]
             if name == self.reference:
                 row += ["reference", "", ""]
             else:

@@ -16,10 +16,12 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, Values, measures_of
 from rankwright.measures.ranked import RankedQueries
 from rankwright.measures.significance import bootstrap_interval
-from rankwright.measures.tables import plain_table, rich_table
+from rankwright.measures.tables import interval, number, plain_table, rich_table
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from rankwright.data.frames import Backend
 
 
 @runtime_checkable
@@ -107,13 +109,22 @@ class Evaluation:
             ],
         }
 
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """A frame with a row for each query: its id, and its value of each measure."""
+        import pyarrow as pa
+
+        from rankwright.data.frames import as_backend
+
+        columns = {"qid": self.query_ids, **{str(measure): values for measure, values in self.values.items()}}
+        return as_backend(pa.table(columns), backend)
+
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         header = ["measure", "mean", "95 % interval", "queries"]
         rows = [
             [
                 str(measure),
-                f"{self.means[measure]:.4f}",
-                "{:.4f} – {:.4f}".format(*self.intervals[measure]),
+                number(self.means[measure]),
+                interval(self.intervals[measure]),
                 f"{len(self.counted[measure]):,}",
             ]
             for measure in self.measures

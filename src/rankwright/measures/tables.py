@@ -8,6 +8,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+def number(value: float) -> str:
+    """Four decimals, or four digits where that would be a long row of them."""
+    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """Both ends of an interval."""
+    return f"{number(bounds[0])} – {number(bounds[1])}"
+
+
 def plain_table(header: list[str], rows: list[list[str]], *, title: str) -> str:
     """Aligned text, for consoles and notebooks without Rich."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]

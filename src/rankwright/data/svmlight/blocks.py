@@ -25,6 +25,7 @@ SAMPLES = 8
 PADDING = 32  # kernels may look at a few bytes behind the last line
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14: map a whole range in one call
 _GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class MappedFile(AbstractContextManager["MappedFile"]):
             return
         step = max(SAMPLE, len(memory) // SAMPLES)
         for place in range(0, len(memory), step):
-            start = memory.rfind(b"\n", 0, place) + 1 if place else 0
+            start = memory.rfind(b"\n", 0, place) + 1 if place else _text_start(memory)
             stop = memory.find(b"\n", min(place + SAMPLE, len(memory)))
             yield whole_lines(memory[start:] if stop < 0 else memory[start : stop + 1])
 
@@ -96,12 +97,12 @@ class MappedFile(AbstractContextManager["MappedFile"]):
         text = np.frombuffer(memory, dtype=np.uint8)
         # The last lines are copied, so that no kernel looks behind the end of the map.
         tail = memory.rfind(b"\n", 0, max(0, len(memory) - PADDING)) + 1
-        start = 0
+        start = _text_start(memory)
         while start < tail:
             stop = tail if start + BLOCK >= tail else memory.find(b"\n", start + BLOCK, tail) + 1
             yield _MappedBlock(text, start, stop, memory)
             start = stop
-        rest = memory[tail:]
+        rest = memory[max(start, tail) :]
         if rest:
             yield whole_lines(rest)
 
@@ -120,6 +121,7 @@ class GzipFile(AbstractContextManager["GzipFile"]):
     def samples(self) -> Iterator[Block]:
         """The first lines of the file."""
         content = self._read(SAMPLE)
+        content = content[_text_start(content) :]
         while content and b"\n" not in content and (more := self._read(len(content))):
             content += more
         self._stream.rewind()
@@ -129,6 +131,7 @@ class GzipFile(AbstractContextManager["GzipFile"]):
     def blocks(self) -> Iterator[Block]:
         """The lines of the file, in order."""
         unfinished: list[bytes] = []
+        self._stream.seek(_text_start(self._read(len(_BYTE_ORDER_MARK))))
         while chunk := self._read(BLOCK):
             end = chunk.rfind(b"\n") + 1
             if end:
@@ -146,6 +149,11 @@ class GzipFile(AbstractContextManager["GzipFile"]):
             raise ParseError(self._path, "the gzip stream ends too early: the file is truncated") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise ParseError(self._path, f"the gzip stream is damaged: {error}") from None
+
+
+def _text_start(content: bytes | mmap.mmap) -> int:
+    """Where the text begins: behind the byte-order mark that some editors put at the start of a file."""
+    return len(_BYTE_ORDER_MARK) if content[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK else 0
 
 
 def whole_lines(content: bytes) -> Block:

@@ -36,7 +36,7 @@ from rankwright.engines.words import (
 # What a sweep ends with.
 DONE, TOO_WIDE, TOO_MANY_HARD, INDEX_ZERO = 0, 1, 2, 3
 BAD_GRADE, GRADE_OUT_OF_RANGE, NO_QID, UNEXPECTED_QID, EMPTY_QID = 10, 11, 12, 13, 14
-BAD_INDEX, INDEX_NOT_RISING, INDEX_TOO_LARGE, BAD_VALUE = 15, 16, 17, 18
+BAD_INDEX, INDEX_NOT_RISING, INDEX_TOO_LARGE, BAD_VALUE, VALUE_TOO_LARGE = 15, 16, 17, 18, 19
 
 # Where `report` holds what.
 STATUS, POSITION, ROWS, CELLS, WIDTH, HARD_NUMBERS, WORDY_QIDS, DOC_IDS = range(8)
@@ -301,15 +301,21 @@ def parse_block(
                 break
             column = index - first_index
             seen += 1
+            overflows = False
             if sparse:
                 if kind != NULL:
                     columns[stored] = column
                     cells[stored] = number
                     stored += 1
+                    overflows = np.isinf(cells[stored - 1]) and not np.isinf(number)
             elif column < width:
                 for absent in range(base + previous + 1 - first_index, base + column):
                     cells[absent] = fill
                 cells[base + column] = fill if kind == NULL else number
+                overflows = np.isinf(cells[base + column]) and not np.isinf(number)
+            if overflows:
+                status, position = VALUE_TOO_LARGE, i
+                break
             if kind == HARD:
                 if hard_numbers < len(hard):
                     hard[hard_numbers, 0] = stored - 1 if sparse else base + min(column, width - 1)

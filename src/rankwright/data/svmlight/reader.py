@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.paths import input_file
 from rankwright.data.queries import Features, Queries
 from rankwright.data.svmlight import parsing
 from rankwright.data.svmlight.blocks import Block, open_text
 from rankwright.engines.threads import map_in_order
 from rankwright.engines.words import count_byte
-from rankwright.errors import DataError, ParameterError, ParseError
+from rankwright.errors import ParameterError, ParseError
 
 # In a file where fewer of the cells than this are given, CSR takes less room than a dense array.
 _DENSE_FROM = 0.25
@@ -59,7 +60,7 @@ def read_svmlight(
     column and what was expected, and nothing is returned.
     """
     layout = _Layout(
-        _checked_path(path),
+        input_file(path),
         _checked_dtype(dtype),
         sparse=bool(sparse),
         may_turn_sparse=sparse is None and missing == "zero",
@@ -310,7 +311,10 @@ def _read_hard_numbers(block: Block, hard: npt.NDArray[np.int64], piece: _Piece)
     for place, start, end in hard.tolist():
         value = float(bytes(block.text[start:end]))
         if place >= 0:
-            piece.cells[place] = value
+            with np.errstate(over="ignore"):
+                piece.cells[place] = value
+            if np.isinf(piece.cells[place]):
+                return _fault(block, start, _PROBLEMS[parsing.VALUE_TOO_LARGE])
         elif 0 <= value < np.inf:
             piece.grades[-1 - place] = value
         else:
@@ -321,10 +325,17 @@ def _read_hard_numbers(block: Block, hard: npt.NDArray[np.int64], piece: _Piece)
 def _fault(block: Block, position: int, problem: str) -> _Fault:
     before = bytes(block.text[block.start : position])
     line_start = before.rfind(b"\n") + 1
-    token = bytes(block.text[position : min(position + 200, block.stop)]).split(maxsplit=1)[:1]
-    at_end = position >= block.stop or block.text[position] in b"\r\n#"
-    found = "the end of the line" if at_end or not token else repr(token[0][:40].decode("utf-8", "backslashreplace"))
+    found = _found(bytes(block.text[position : min(position + 200, block.stop)]))
     return _Fault(before.count(b"\n") + 1, len(before) - line_start + 1, problem.replace("{found}", found))
+
+
+def _found(text: bytes) -> str:
+    """What stands where something else was expected."""
+    if text.startswith((b"\n", b"\r\n", b"#")) or not text:
+        return "the end of the line"
+    if text.startswith(b"\r"):
+        return "a carriage return within the line"
+    return repr((text.split(maxsplit=1) or [text])[0][:40].decode("utf-8", "backslashreplace"))
 
 
 _GRADE_RANGE = "expected a grade that is finite and at least 0, found {found}"
@@ -338,6 +349,7 @@ _PROBLEMS = {
     parsing.INDEX_ZERO: "expected a feature number of at least 1, found {found} (zero_based=False)",
     parsing.INDEX_NOT_RISING: "expected feature numbers that rise along the line, found {found}",
     parsing.INDEX_TOO_LARGE: f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}",
+    parsing.VALUE_TOO_LARGE: "expected a number that fits the dtype (float64 reaches 1.8e308), found {found}",
     parsing.BAD_VALUE: "expected a number or NULL, found {found}",
 }
 
@@ -410,13 +422,6 @@ def _joined_doc_ids(pieces: list[_Piece]) -> npt.NDArray[np.str_] | None:
     if all(piece.doc_ids is None for piece in pieces):
         return None
     return np.concatenate([np.zeros(piece.rows, "<U1") if piece.doc_ids is None else piece.doc_ids for piece in pieces])
-
-
-def _checked_path(path: str | os.PathLike[str]) -> Path:
-    checked = Path(path)
-    if checked.is_dir():
-        raise DataError(f"{checked} is a folder: give the file in it to read")
-    return checked
 
 
 def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.atomic import atomic_path
+from rankwright.data.paths import atomic_path
 from rankwright.data.queries import Queries
 from rankwright.data.svmlight.formatting import LONGEST_CELL, format_rows
 from rankwright.engines.threads import map_in_order
@@ -27,6 +27,8 @@ def write_svmlight(queries: Queries, path: str | os.PathLike[str], *, zero_based
     Dense rows are written whole, CSR rows as far as they are stored. Every number is written with the
     fewest digits that read back as the same number. The file is written whole or not at all.
     """
+    if queries.n_documents == 0:
+        raise DataError("there are no documents to write")
     _check_ids(queries)
     target = Path(path)
     with atomic_path(target) as temporary, _opened(temporary, compress=target.suffix == ".gz") as file:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Input files that are there, and output files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def input_file(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to read; an OSError that says what is wrong if it is not one."""
+    checked = Path(path)
+    if checked.is_dir():
+        raise IsADirectoryError(f"{checked} is a folder: give the file in it to read")
+    if not checked.exists():
+        raise FileNotFoundError(f"{checked}: there is no such file")
+    return checked
 
 
 @contextmanager
