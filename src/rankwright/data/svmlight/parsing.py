@@ -17,6 +17,7 @@ from rankwright.data.svmlight.decimals import (
     HARD,
     MALFORMED,
     NULL,
+    NUMBER,
     POWERS_OF_TEN,
     read_decimal,
 )
@@ -51,6 +52,7 @@ _DOCID_WORD = U64(int.from_bytes(b"docid", "little"))
 _FOUR_BYTES, _FIVE_BYTES = U64(0xFFFFFFFF), U64(0xFFFFFFFFFF)
 _EXCLAMATION_MARKS = U64(0x2121212121212121)  # the first character that is not blank or control
 _LOWER_CASE = U64(0x2020202020202020)
+_SURELY_FITS = 1e38  # in a float32
 _GUESSED = 10_000  # feature numbers whose " j:" fits the guess: at most six of the eight bytes
 
 
@@ -128,7 +130,9 @@ def _read_run(text: int, i: int, index: int, stop: int, cells: Any, place: Any) 
         start = i + _GUESS_LENGTHS[index]
         number, end = _read_short(text, start)
         if end == start:
-            break
+            kind, number, end = read_decimal(text, start)
+            if kind != NUMBER or not abs(number) < _SURELY_FITS or not _ends_token(byte_at(text, end)):
+                break
         cells[place] = number
         place += U64(1)
         index += 1
