@@ -173,7 +173,7 @@ def test_no_rows(backend, x):
 def test_queries_offer_both_ways():
     queries = rw.Queries([[1.0], [2.0]], [0, 1], ["a", "b"])
     assert isinstance(queries.to_frame(), pd.DataFrame)
-    same_queries(rw.Queries.from_frame(queries.to_frame("polars")), queries)
+    same_queries(rw.from_frame(queries.to_frame("polars")), queries)
 
 
 # Into queries

@@ -113,6 +113,22 @@ def test_every_double_is_read_correctly_rounded(tmp_path_factory, patterns, digi
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "18446744073709551616",
+        "36893488147419103232.5",
+        "0" * 30,
+        "0" * 30 + "7.25",
+        "0." + "0" * 40 + "3",
+        "1e0000000012",
+    ],
+)
+def test_long_numbers(tmp_path, text):
+    """2^64 and its multiples leave nothing in a 64-bit word: they must not be taken for zero."""
+    assert read(tmp_path, f"1 qid:1 1:{text} 2:1\n", dtype=np.float64, sparse=False).X[0, 0] == float(text)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_agrees_with_scikit_learn(tmp_path, sparse):
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file

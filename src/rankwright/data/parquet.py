@@ -25,19 +25,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from rankwright.data.frames import (
+from rankwright.data.columns import (
     LABEL_COLUMNS,
     N_FEATURES,
     Columns,
     Schema,
-    arrow_schema,
-    arrow_table,
     as_names,
-    as_narwhals,
-    build_queries,
     check_columns,
     choose_columns,
     columns_of,
+)
+from rankwright.data.frames import as_narwhals
+from rankwright.data.from_columns import (
+    build_queries,
     csr_features,
     feature_dtype,
     fill_rows,
@@ -47,6 +47,7 @@ from rankwright.data.frames import (
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.data.queries import Queries
 from rankwright.data.supervision import Grades
+from rankwright.data.to_columns import arrow_schema, arrow_table
 from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParseError
 

@@ -224,22 +224,7 @@ class Queries:
             raise DataError(f"there is no query {unknown[0]!r}")
         return self[np.array([position[query] for query in wanted], dtype=np.intp)]
 
-    # Ways in and out
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        label: str = "label",
-        qid: str = "qid",
-        features: Sequence[str] | None = None,
-        doc: str | None = None,
-    ) -> Queries:
-        """Queries from a pandas, polars or Arrow frame: see :func:`rankwright.from_frame`."""
-        from rankwright.data.frames import from_frame
-
-        return from_frame(frame, label=label, qid=qid, features=features, doc=doc)
+    # The way out
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """A pandas or polars data frame or an Arrow table: columns qid, label, doc_id if there are any, features."""

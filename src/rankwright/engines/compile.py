@@ -15,11 +15,17 @@ def kernel(function: F) -> F:
 
     The floating-point rules stay strict: sums come out the same on every run.
     """
-    compiled: F = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    return compiled
+    return _compiled(function)
 
 
 def inlined_kernel(function: F) -> F:
     """A kernel that is always copied into its caller: for the few instructions at the heart of a loop."""
-    compiled: F = numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")(function)
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: F, **options: str) -> F:
+    try:
+        compiled: F = numba.njit(nogil=True, error_model="numpy", cache=True, **options)(function)
+    except RuntimeError:  # no folder to keep it in can be written to: compile anew in each process
+        compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
     return compiled

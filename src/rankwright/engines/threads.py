@@ -33,8 +33,12 @@ def thread_count() -> int:
     return int(wanted)
 
 
-@lru_cache(maxsize=4)
 def _pool(threads: int) -> ThreadPoolExecutor:
+    return _pool_of_process(threads, os.getpid())  # a forked process inherits the pool, but not its threads
+
+
+@lru_cache(maxsize=4)
+def _pool_of_process(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="rankwright")
 
 

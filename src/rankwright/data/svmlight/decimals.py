@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel
+from rankwright.engines.compile import inlined_kernel, kernel
 from rankwright.engines.words import (
     U64,
     byte_at,
@@ -97,6 +97,18 @@ def scaled(w: Any, q: int) -> tuple[int, float]:
     return NUMBER, math.ldexp(float(mantissa), exponent - 52)
 
 
+@inlined_kernel
+def _read_digits(text: int, i: int, w: Any) -> tuple[Any, int]:
+    """The digits at ``i`` appended to the number w, which may overflow, and where they end."""
+    count = 8
+    while count == 8:
+        word = load8(text, i)
+        count = digits_at_start(word)
+        w = w * WHOLE_POWERS_OF_TEN[count] + digits_value(word, count)
+        i += count
+    return w, i
+
+
 @kernel
 def read_decimal(text: int, start: int) -> tuple[int, float, int]:
     """Read a number, NULL, nan or inf at ``start``: (NUMBER | HARD | NULL | MALFORMED, value, end)."""
@@ -104,29 +116,16 @@ def read_decimal(text: int, start: int) -> tuple[int, float, int]:
     sign = byte_at(text, i)
     if sign == _MINUS or sign == _PLUS:
         i += 1
-    w = U64(0)
-    first = i
-    count = 8
-    while count == 8:
-        word = load8(text, i)
-        count = digits_at_start(word)
-        if count > 0:
-            w = w * WHOLE_POWERS_OF_TEN[count] + digits_value(word, count)
-            i += count
-    whole_digits = i - first
-    significant = 0 if w == U64(0) else whole_digits
+    w, end = _read_digits(text, i, U64(0))
+    whole_digits = end - i
+    # Leading zeros do not count; but more than 19 digits may have overflowed to zero.
+    significant = 0 if w == U64(0) and whole_digits <= _LONGEST_EXACT else whole_digits
+    i = end
     q = 0
     if byte_at(text, i) == _POINT:
-        i += 1
-        first = i
-        count = 8
-        while count == 8:
-            word = load8(text, i)
-            count = digits_at_start(word)
-            if count > 0:
-                w = w * WHOLE_POWERS_OF_TEN[count] + digits_value(word, count)
-                i += count
-        q = first - i
+        w, end = _read_digits(text, i + 1, w)
+        q = i + 1 - end
+        i = end
     if whole_digits - q == 0:
         return _read_word(text, start, i, sign == _MINUS)
     significant -= q

@@ -1,0 +1,84 @@
+"""The thread pool: every query once, results in order, errors passed on, forked processes."""
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwright.engines import threads
+
+
+@given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 9))
+def test_ranges_cover_every_query_once(sizes, parts):
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    ranges = threads.split_by_size(offsets, parts)
+    assert len(ranges) <= parts
+    assert [q for first, last in ranges for q in range(first, last)] == list(range(len(sizes)))
+
+
+def test_ranges_are_of_nearly_equal_size():
+    offsets = np.arange(0, 100_001, 10)
+    assert [last - first for first, last in threads.split_by_size(offsets, 4)] == [2500] * 4
+
+
+@pytest.mark.parametrize("count", ["1", "4"])
+def test_results_come_in_order_and_few_are_in_flight(monkeypatch, count):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", count)
+    drawn = []
+    results = threads.map_in_order(lambda i: i * i, (drawn.append(i) or i for i in range(100)))
+    assert next(results) == 0
+    assert len(drawn) <= 2 * int(count) + 1
+    assert list(results) == [i * i for i in range(1, 100)]
+
+
+def test_errors_come_from_the_first_item_that_fails(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "3")
+
+    def work(i):
+        if i in (5, 9):
+            raise ValueError(i)
+        return i
+
+    results = threads.map_in_order(work, range(20))
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="5"):
+        next(results)
+
+
+def test_an_error_in_any_range_is_raised(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "2")
+
+    def work(first, last):
+        if first > 0:
+            raise RuntimeError("second half")
+
+    with pytest.raises(RuntimeError, match="second half"):
+        threads.for_query_ranges(work, np.arange(0, 100_001, 10))
+
+
+def _sum_in_ranges():
+    seen = []
+    threads.for_query_ranges(lambda first, last: seen.append((first, last)), np.arange(0, 100_001, 10))
+    return sum(last - first for first, last in seen)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_gets_threads_of_its_own(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "2")
+    assert _sum_in_ranges() == 10_000
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_sum_in_ranges).get(timeout=60) == 10_000
+
+
+def test_many_callers_at_once(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "2")
+    results = []
+    callers = [threading.Thread(target=lambda: results.append(_sum_in_ranges())) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert results == [10_000] * 8
