@@ -47,5 +47,5 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) demo-output build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-output build dist src/*.egg-info .pytest_cache .numba-cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
