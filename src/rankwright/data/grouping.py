@@ -23,13 +23,13 @@ class Grouping:
         starts = _run_starts(self.qid)
         run_codes, first_runs = _codes_by_first_appearance(self.qid[starts])
         self.query_ids: npt.NDArray[Any] = self.qid[starts[first_runs]]
-        self.query_ids.setflags(write=False)
         lengths = np.diff(np.append(starts, n_rows))
         sizes = np.bincount(run_codes, weights=lengths, minlength=len(first_runs)).astype(np.int64)
         self.offsets: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.order: npt.NDArray[np.intp] | None = None
         if len(starts) > len(first_runs):
             self.order = np.argsort(np.repeat(run_codes, lengths), kind="stable")
+        self._freeze()
 
     @classmethod
     def of_sizes(cls, query_ids: npt.NDArray[Any], sizes: npt.NDArray[np.int64]) -> Grouping:
@@ -39,7 +39,14 @@ class Grouping:
         grouping.query_ids = query_ids
         grouping.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         grouping.order = None
+        grouping._freeze()
         return grouping
+
+    def _freeze(self) -> None:
+        """Kernels take these for bounds: nobody may change them."""
+        for array in (self.qid, self.query_ids, self.offsets, self.order):
+            if array is not None:
+                array.setflags(write=False)
 
     @cached_property
     def codes(self) -> npt.NDArray[np.intp]:
@@ -81,7 +88,7 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     if ids.dtype.kind == "f":
         missing = np.isnan(ids)
     elif ids.dtype.kind == "O":
-        missing = np.fromiter((value is None or value != value for value in ids), bool, len(ids))
+        missing = np.fromiter(map(_is_missing, ids), bool, len(ids))
         if n_rows and not missing.any() and all(type(value) is str for value in ids):
             ids = ids.astype(np.str_)
     elif ids.dtype.kind in "Mm":
@@ -90,9 +97,15 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
         missing = np.zeros(0, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no query id")
-    ids = ids.view()
-    ids.setflags(write=False)
-    return ids
+    return ids.copy()
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or a value such as pandas.NA that will not even say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def _run_starts(ids: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -177,6 +177,8 @@ class Queries:
         """The queries at a position, a slice, a list of positions, or where a mask with one entry per query is true."""
         if isinstance(which, tuple):
             raise TypeError("Queries are indexed by query alone: take columns from .X")
+        if isinstance(which, str):
+            raise TypeError(f"Queries are indexed by position: take queries by their ids with .select([{which!r}])")
         if isinstance(which, int | np.integer):
             if not -self.n_queries <= which < self.n_queries:
                 raise IndexError(f"query {which} of {self.n_queries}")
@@ -199,7 +201,7 @@ class Queries:
         """Queries first … last − 1 of rows that stand together: a view, nothing is copied but CSR indices."""
         offsets = self.grouping.offsets
         rows = slice(int(offsets[first]), int(offsets[last]))
-        return self._take(rows, Grouping.of_sizes(self.query_ids[first:last], self.sizes[first:last]))
+        return self._take(rows, Grouping.of_sizes(self.query_ids[first:last], np.diff(offsets[first : last + 1])))
 
     def _take(self, rows: npt.NDArray[np.intp] | slice, grouping: Grouping) -> Queries:
         return Queries._build(
@@ -207,7 +209,7 @@ class Queries:
             self.supervision.take(rows),
             grouping,
             self._feature_names,
-            None if self.doc_ids is None else self.doc_ids[rows],
+            None if self.doc_ids is None else _read_only(self.doc_ids[rows]),
         )
 
     def select(self, query_ids: Iterable[Any]) -> Queries:

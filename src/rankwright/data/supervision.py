@@ -13,9 +13,10 @@ from rankwright.errors import DataError
 
 
 def _frozen(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = values.view()
-    view.setflags(write=False)
-    return view
+    """A copy that cannot be written to: what the caller does to its own array must not reach the kernels."""
+    copy = values.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:

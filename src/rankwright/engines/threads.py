@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
@@ -28,9 +29,21 @@ def thread_count() -> int:
     wanted = os.environ.get(_ENVIRONMENT)
     if wanted is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    if not wanted.isdigit() or int(wanted) < 1:
+    if not (wanted.isascii() and wanted.isdecimal()) or int(wanted) < 1:
         raise ParameterError(f"{_ENVIRONMENT} must be a whole number of at least 1, not {wanted!r}")
     return int(wanted)
+
+
+class _Here(threading.local):
+    """Whether this thread is one of a pool's own: it must not wait for the pool, but do the work itself."""
+
+    is_worker = False
+
+    def enter(self) -> None:
+        self.is_worker = True
+
+
+_here = _Here()
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:
@@ -39,7 +52,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 @lru_cache(maxsize=4)
 def _pool_of_process(threads: int, process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="rankwright")
+    return ThreadPoolExecutor(threads, thread_name_prefix="rankwright", initializer=_here.enter)
 
 
 def split_by_size(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
@@ -53,21 +66,28 @@ def split_by_size(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int,
 
 def for_query_ranges(work: Callable[[int, int], None], offsets: npt.NDArray[np.int64]) -> None:
     """Call ``work(first, last)`` on runs of whole queries, side by side, until every query has been seen."""
-    threads = min(thread_count(), max(1, int(offsets[-1]) // _DOCUMENTS_WORTH_A_THREAD))
+    threads = min(_threads_to_use(), max(1, int(offsets[-1]) // _DOCUMENTS_WORTH_A_THREAD))
     ranges = split_by_size(offsets, threads)
     if len(ranges) <= 1:
         for first, last in ranges:
             work(first, last)
         return
     pending = [_pool(thread_count()).submit(work, first, last) for first, last in ranges[1:]]
-    work(*ranges[0])
+    try:
+        work(*ranges[0])
+    finally:
+        wait(pending)  # they write into the caller's arrays
     for future in pending:
         future.result()
 
 
+def _threads_to_use() -> int:
+    return 1 if _here.is_worker else thread_count()
+
+
 def map_in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Yield ``work(item)`` for every item, in order, keeping only a few items in flight."""
-    threads = thread_count()
+    threads = _threads_to_use()
     if threads == 1:
         yield from map(work, items)
         return
@@ -83,3 +103,4 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     finally:
         for future in in_flight:
             future.cancel()
+        wait(in_flight)

@@ -41,8 +41,8 @@ class Convention:
     ties : what tied scores count
         "expected": the mean over all orders of the tied documents; "input": as the rows stand;
         "best" and "worst": by grade; "doc_id": by document id, descending (by row, if there are no ids);
-        "unbroken": tied documents stay tied, as in scikit-learn and SciPy (AP takes the precision below the whole tie, Kendall's τ
-        is τ_b, and the other measures are as with "expected").
+        "unbroken": tied documents stay tied, as in scikit-learn and SciPy (AP takes the precision below
+        the whole tie, Kendall's τ is τ_b, and the other measures are as with "expected").
     empty : 0, 1 or None
         What a query without relevant documents counts for nDCG, AP and recall; None leaves it out of
         the mean of every measure.

@@ -25,7 +25,7 @@ def _gain(grade: float, exponential: bool) -> float:
     if not exponential:
         return grade
     whole = np.int64(grade)
-    return _EXPONENTIAL_GAINS[whole] if whole == grade and whole < _TABLED else np.exp2(grade) - 1.0
+    return _EXPONENTIAL_GAINS[whole] if 0 <= whole < _TABLED and whole == grade else np.exp2(grade) - 1.0
 
 
 @kernel
@@ -56,7 +56,7 @@ def _ideal_gains(ranked: Any, n: int, depth: int, exponential: bool, gains: Any,
     countable = True
     for i in range(n):
         whole = np.int64(ranked[i])
-        countable = whole == ranked[i] and whole < _TABLED
+        countable = 0 <= whole < _TABLED and whole == ranked[i]
         if not countable:
             break
         counts[whole] += 1
@@ -255,8 +255,8 @@ def reciprocal_rank(
 
 
 @kernel
-def _expected_survival(stops: Any, survival: Any) -> int:
-    """E_s = the mean of Π (1 − R_i) over all choices of s documents of a tie, s = 0, 1, …; returns how many.
+def _expected_survival(stops: Any, most: int, survival: Any) -> int:
+    """E_s = the mean of Π (1 − R_i) over all choices of s documents of a tie, s = 0, …, most; returns how many.
 
     Adding the n-th document: E_s ← (n − s)/n · E_s + s/n · (1 − R_n) · E_{s−1}. Taken in ascending order of
     R, every E_s only falls, so that what has become negligible can be dropped for good.
@@ -266,13 +266,14 @@ def _expected_survival(stops: Any, survival: Any) -> int:
     for n in range(1, len(stops) + 1):
         stay = 1.0 - stops[n - 1]
         if stay == 1.0:  # documents that stop nobody come first
-            survival[n] = 1.0
-            length = n + 1
+            if n <= most:
+                survival[n] = 1.0
+                length = n + 1
             continue
         survival[length] = 0.0
         for s in range(length, 0, -1):
             survival[s] = (n - s) / n * survival[s] + s / n * stay * survival[s - 1]
-        length += 1
+        length = min(length + 1, most + 1)
         while length > 1 and survival[length - 1] < _NEGLIGIBLE:
             length -= 1
     return length
@@ -301,7 +302,7 @@ def expected_reciprocal_rank(
                 stops = np.sort(ranked[place:end])
                 for i in range(len(stops)):
                     stops[i] = _gain(stops[i], True) * scale
-                length = _expected_survival(stops, survival)
+                length = _expected_survival(stops, min(end, depth) - place, survival)
                 survival[length] = 0.0
                 for s in range(min(length, end - place, depth - place)):
                     total += reached * (survival[s] - survival[s + 1]) / (place + s + 1)

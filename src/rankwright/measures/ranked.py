@@ -26,6 +26,8 @@ class RankedQueries:
         self._queries = queries
         self._grouping = queries.grouping
         self._offsets = queries.grouping.offsets
+        if queries.n_documents >= 2**31:  # positions are kept in 32 bits
+            raise DataError(f"{queries.n_documents:,} documents are too many to rank at once: evaluate them in parts")
         self._scores = np.ascontiguousarray(self._grouping.gather(_checked_scores(scores, queries)))
         self._orders: dict[tuple[str, str], npt.NDArray[np.int32]] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import mmap
 import os
 import zlib
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -84,10 +85,13 @@ class MappedFile(AbstractContextManager["MappedFile"]):
         if memory is None:
             return
         step = max(SAMPLE, len(memory) // SAMPLES)
+        seen = 0
         for place in range(0, len(memory), step):
             start = memory.rfind(b"\n", 0, place) + 1 if place else _text_start(memory)
-            stop = memory.find(b"\n", min(place + SAMPLE, len(memory)))
-            yield whole_lines(memory[start:] if stop < 0 else memory[start : stop + 1])
+            stop = memory.find(b"\n", min(place + SAMPLE, len(memory))) + 1 or len(memory)
+            if start >= seen:  # not on a line so long that it has been sampled already
+                yield whole_lines(memory[start:stop])
+                seen = stop
 
     def blocks(self) -> Iterator[Block]:
         """The lines of the file, in order."""
@@ -107,13 +111,13 @@ class MappedFile(AbstractContextManager["MappedFile"]):
             yield whole_lines(rest)
 
 
-class GzipFile(AbstractContextManager["GzipFile"]):
-    """A gzip-compressed text file, uncompressed block by block."""
+class StreamedFile(AbstractContextManager["StreamedFile"]):
+    """A text file that can only be read from its start: compressed by gzip, or a pipe."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stream: BinaryIO) -> None:
         self._path = path
         self.size = 0  # how much text is in it is known at its end only
-        self._stream = gzip.GzipFile(path, "rb")
+        self._stream = stream
 
     def __exit__(self, *error: Any) -> None:
         self._stream.close()
@@ -124,7 +128,7 @@ class GzipFile(AbstractContextManager["GzipFile"]):
         content = content[_text_start(content) :]
         while content and b"\n" not in content and (more := self._read(len(content))):
             content += more
-        self._stream.rewind()
+        self._stream.seek(0)
         if content:
             yield whole_lines(content[: content.rfind(b"\n") + 1] or content)
 
@@ -163,8 +167,16 @@ def whole_lines(content: bytes) -> Block:
     return Block(np.frombuffer(padded, dtype=np.uint8), 0, len(content) + len(newline))
 
 
-def open_text(path: Path) -> MappedFile | GzipFile:
+def open_text(path: Path) -> MappedFile | StreamedFile:
     """The file as blocks: whether it is compressed is told by its first bytes, not by its name."""
+    if not path.is_file():  # a pipe, which gives its bytes once
+        content = path.read_bytes()
+        stream = io.BytesIO(content)
+        return StreamedFile(path, _uncompressed(stream) if content.startswith(_GZIP_MAGIC) else stream)
     with path.open("rb") as file:
         compressed = file.read(2) == _GZIP_MAGIC
-    return GzipFile(path) if compressed else MappedFile(path)
+    return StreamedFile(path, _uncompressed(path.open("rb"))) if compressed else MappedFile(path)
+
+
+def _uncompressed(stream: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))

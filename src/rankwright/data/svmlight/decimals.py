@@ -30,7 +30,7 @@ NUMBER, HARD, NULL, MALFORMED = 0, 1, 2, 3
 LEAST_POWER, _GREATEST_POWER = -342, 308
 _LONGEST_EXACT = 19  # digits that always fit 64 bits
 
-_PLUS, _MINUS, _POINT = U64(43), U64(45), U64(46)
+_PLUS, _MINUS, _POINT, _ZERO = U64(43), U64(45), U64(46), U64(48)
 _SMALL_E = U64(ord("e"))
 _LOWER_CASE = U64(0x2020202020202020)
 _THREE_BYTES = U64(0xFFFFFF)
@@ -110,12 +110,31 @@ def _read_digits(text: int, i: int, w: Any) -> tuple[Any, int]:
 
 
 @kernel
+def _leading_digits(text: int, i: int) -> tuple[Any, int]:
+    """The first 19 significant digits from ``i`` on, as one number, and how many digits follow them."""
+    w = U64(0)
+    kept = dropped = 0
+    while True:
+        byte = byte_at(text, i)
+        if byte - _ZERO <= U64(9):
+            if kept < _LONGEST_EXACT:
+                w = w * U64(10) + (byte - _ZERO)
+                kept += 1 if w != U64(0) else 0
+            else:
+                dropped += 1
+        elif byte != _POINT:
+            return w, dropped
+        i += 1
+
+
+@kernel
 def read_decimal(text: int, start: int) -> tuple[int, float, int]:
     """Read a number, NULL, nan or inf at ``start``: (NUMBER | HARD | NULL | MALFORMED, value, end)."""
     i = start
     sign = byte_at(text, i)
     if sign == _MINUS or sign == _PLUS:
         i += 1
+    first = i
     w, end = _read_digits(text, i, U64(0))
     whole_digits = end - i
     # Leading zeros do not count; but more than 19 digits may have overflowed to zero.
@@ -145,8 +164,13 @@ def read_decimal(text: int, start: int) -> tuple[int, float, int]:
             return HARD, 0.0, i
         q += -exponent if exponent_sign == _MINUS else exponent
     if significant > _LONGEST_EXACT:
-        return HARD, 0.0, i
-    status, value = scaled(w, q)
+        w, dropped = _leading_digits(text, first)
+        status, value = scaled(w, q + dropped)
+        above, next_value = scaled(w + U64(1), q + dropped)
+        if status != NUMBER or above != NUMBER or value != next_value:
+            return HARD, 0.0, i  # the digits left out decide the rounding
+    else:
+        status, value = scaled(w, q)
     return status, -value if sign == _MINUS else value, i
 
 

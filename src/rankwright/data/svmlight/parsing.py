@@ -38,12 +38,14 @@ from rankwright.engines.words import (
 DONE, TOO_WIDE, TOO_MANY_HARD, INDEX_ZERO = 0, 1, 2, 3
 BAD_GRADE, GRADE_OUT_OF_RANGE, NO_QID, UNEXPECTED_QID, EMPTY_QID = 10, 11, 12, 13, 14
 BAD_INDEX, INDEX_NOT_RISING, INDEX_TOO_LARGE, BAD_VALUE, VALUE_TOO_LARGE = 15, 16, 17, 18, 19
+LONG_QID, LONG_DOC_ID = 20, 21
 
 # Where `report` holds what.
 STATUS, POSITION, ROWS, CELLS, WIDTH, HARD_NUMBERS, WORDY_QIDS, DOC_IDS = range(8)
 REPORT_LENGTH = 8
 
 LARGEST_INDEX = 2**31 - 2
+LONGEST_ID = 1000  # characters; ids are kept in arrays as wide as the longest of them
 
 _NEWLINE, _RETURN, _TAB, _SPACE = U64(10), U64(13), U64(9), U64(32)
 _HASH, _COLON, _ZERO, _POINT, _EQUALS, _MINUS = U64(35), U64(58), U64(48), U64(46), U64(61), U64(45)
@@ -192,6 +194,8 @@ def _find_doc_id(text: int, i: int, end: int) -> tuple[int, int]:
                 return start, k
         j += 1
     start = _skip_blanks(text, i)
+    if end - start > LONGEST_ID:
+        return start, start
     for k in range(start, end):
         if _is_blank(byte_at(text, k)):
             return start, start
@@ -207,6 +211,7 @@ def parse_block(
     first_index: int,
     sparse: bool,
     width: int,
+    width_is_fixed: bool,
     fill: float,
     cells: Any,
     columns: Any,
@@ -260,8 +265,8 @@ def parse_block(
                 break
             i += 4
             whole, value, end = _read_qid(text, i)
-            if end == i:
-                status, position = EMPTY_QID, i
+            if end == i or end - i > LONGEST_ID:
+                status, position = EMPTY_QID if end == i else LONG_QID, i
                 break
             qids[row] = value
             qid_spans[row, 0], qid_spans[row, 1] = i, end
@@ -297,6 +302,9 @@ def parse_block(
                 break
             if index <= previous:
                 status, position = INDEX_NOT_RISING, i
+                break
+            if width_is_fixed and index - first_index >= width:
+                status, position, widest = TOO_WIDE, i, index
                 break
             i = end
             kind, number, end = read_decimal(text, i)
@@ -338,6 +346,9 @@ def parse_block(
         if byte_at(text, i) == _HASH:
             end = find_byte(text, i, stop, _NEWLINE)
             doc_spans[row, 0], doc_spans[row, 1] = _find_doc_id(text, i + 1, end)
+            if doc_spans[row, 1] - doc_spans[row, 0] > LONGEST_ID:
+                status, position = LONG_DOC_ID, doc_spans[row, 0]
+                break
             if doc_spans[row, 1] > doc_spans[row, 0]:
                 docs += 1
             i = end + 1

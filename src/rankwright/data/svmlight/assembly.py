@@ -1,0 +1,87 @@
+"""The pieces that the blocks of a file gave, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.engines.threads import map_in_order
+
+
+@dataclass
+class Piece:
+    """What one block holds. Its dense cells may already stand in the array that will be returned."""
+
+    lines: int
+    rows: int
+    given: int  # cells that the text has
+    width: int  # features that the text has
+    cells: npt.NDArray[Any]
+    stride: int  # columns of dense cells
+    columns: npt.NDArray[np.int32]  # of CSR cells
+    row_ends: npt.NDArray[np.int64]
+    grades: npt.NDArray[np.float64]
+    qids: npt.NDArray[Any]
+    doc_ids: npt.NDArray[np.str_] | None
+    place: int | None  # the first row in the array that will be returned, if it stands there
+
+
+def dense_rows(pieces: list[Piece], whole: npt.NDArray[Any], rows: int, width: int, fill: float) -> npt.NDArray[Any]:
+    """The dense cells of all pieces: ``whole`` itself, if all of them stand there."""
+    if whole.shape[1] == width and all(piece.place is not None for piece in pieces):
+        row = 0
+        for piece in pieces:  # blank and comment lines have left gaps, which the rows below fill
+            if row != piece.place:
+                whole[row : row + piece.rows] = whole[piece.place : piece.place + piece.rows]  # type: ignore[operator]
+            row += piece.rows
+        return whole[:rows]
+    x = np.empty((rows, width), whole.dtype)
+    starts = np.cumsum([0, *(piece.rows for piece in pieces)])
+
+    def copy(start_and_piece: tuple[int, Piece]) -> None:
+        start, piece = start_and_piece
+        block = piece.cells[: piece.rows * piece.stride].reshape(piece.rows, piece.stride)
+        kept = min(width, piece.stride)
+        x[start : start + piece.rows, :kept] = block[:, :kept]
+        x[start : start + piece.rows, kept:] = fill
+        piece.cells = np.empty(0)  # its memory goes back to the system
+
+    for _ in map_in_order(copy, zip(starts.tolist(), pieces, strict=False)):
+        pass
+    return x
+
+
+def csr_rows(pieces: list[Piece], rows: int, width: int, dtype: np.dtype[Any]) -> sp.csr_array:
+    """The CSR cells of all pieces."""
+    lengths = [int(piece.row_ends[-1]) if piece.rows else 0 for piece in pieces]
+    stored = sum(lengths)
+    index_type = np.int32 if stored < 2**31 else np.int64
+    data, columns = np.empty(stored, dtype), np.empty(stored, index_type)
+    row_starts = np.zeros(rows + 1, index_type)
+    row = start = 0
+    for piece, length in zip(pieces, lengths, strict=True):
+        data[start : start + length] = piece.cells[:length]
+        columns[start : start + length] = piece.columns[:length]
+        row_starts[row + 1 : row + 1 + piece.rows] = piece.row_ends + start
+        piece.cells = piece.columns = np.empty(0, np.int32)
+        row, start = row + piece.rows, start + length
+    return sp.csr_array((data, columns, row_starts), shape=(rows, width))
+
+
+def query_ids(pieces: list[Piece]) -> npt.NDArray[Any]:
+    """The query ids of all pieces: text if any of them is not a plain whole number."""
+    parts = [piece.qids for piece in pieces if piece.rows]
+    if any(part.dtype.kind == "U" for part in parts):
+        parts = [part.astype(np.str_) for part in parts]
+    return np.concatenate(parts)
+
+
+def document_ids(pieces: list[Piece]) -> npt.NDArray[np.str_] | None:
+    """The document ids of all pieces, None if there are none at all."""
+    if all(piece.doc_ids is None for piece in pieces):
+        return None
+    return np.concatenate([np.zeros(piece.rows, "<U1") if piece.doc_ids is None else piece.doc_ids for piece in pieces])
