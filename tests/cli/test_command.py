@@ -67,7 +67,7 @@ def test_wrong_usage_is_one_line_that_points_to_help(run, arguments, told):
 
 
 def test_interruption(run, data, monkeypatch):
-    def interrupted(path):
+    def interrupted(path, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rankwright.data.files.read_queries", interrupted)
@@ -75,7 +75,7 @@ def test_interruption(run, data, monkeypatch):
 
 
 def test_a_warning_is_one_line_without_source(run, data, monkeypatch):
-    def warn_and_read(path):
+    def warn_and_read(path, **options):
         warnings.simplefilter("always")
         warnings.warn("query 'a' stands in two places", RankwrightWarning, stacklevel=2)
         return read_queries(path)

@@ -4,6 +4,7 @@ import datetime
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -82,16 +83,26 @@ def test_slicing_refuses():
         queries[[0, 0]]
     with pytest.raises(rw.DataError, match="no query 'x'"):
         queries.select(["x"])
+    with pytest.raises(TypeError, match=r"by position: take queries by their ids with .select\(\['a'\]\)"):
+        queries["a"]
     with pytest.raises(TypeError, match="by query alone"):
         queries[0, 1]
 
 
 def test_they_never_change():
-    X = np.ones((2, 1))
-    queries = rw.Queries(X, [0, 1], [1, 2], doc_ids=["a", "b"])
-    for array in (queries.X, queries.y, queries.qid, queries.query_ids, queries.doc_ids, queries[0].X):
-        with pytest.raises(ValueError, match="read-only"):
-            array[:] = 0
+    X, y, qid = np.ones((3, 1)), np.array([0.0, 1.0, 2.0]), np.array([1, 2, 1])
+    whole = rw.Queries(X, y, qid, doc_ids=["a", "b", "c"])
+    for queries in (whole, whole[0], whole[1:], whole[[1, 0]], pickle.loads(pickle.dumps(whole))):
+        grouping = queries.grouping
+        arrays = [queries.X, queries.y, queries.qid, queries.query_ids, queries.doc_ids, grouping.offsets]
+        for array in [*arrays, *([] if grouping.order is None else [grouping.order])]:
+            assert not array.flags.writeable
+    y -= 5e7  # what the caller does to its own arrays does not reach the kernels
+    qid[:] = 9
+    assert whole.y.tolist() == [0, 1, 2]
+    assert whole.qid.tolist() == [1, 2, 1]
+    assert np.isfinite(rw.evaluate([1, 2, 3], whole, "ndcg").means[rw.nDCG])
+    queries = whole
     with pytest.raises(AttributeError, match="never change"):
         queries.X = X
     X[0] = 5  # the caller's own array stays writable
@@ -124,6 +135,20 @@ def test_survive_pickling():
     )
 
 
+def test_ids_of_time():
+    days = np.array(["2026-01-02", "2026-01-01", "2026-01-02"], "M8[ns]")
+    queries = rw.Queries(None, [0, 1, 2], days)
+    assert queries.select([days[1]]).y.tolist() == [1]
+    assert queries.grouping.query_id(0) == datetime.datetime(2026, 1, 2)
+
+
+def test_masked_values_are_missing():
+    X = np.ma.masked_array(np.ones((2, 2), np.float32), mask=[[False, True], [False, False]])
+    queries = rw.Queries(X, [0, 1])
+    assert queries.X.dtype == np.float32
+    np.testing.assert_array_equal(queries.X, [[1, np.nan], [1, 1]])
+
+
 def test_repr():
     assert repr(rw.Queries(sp.csr_array((1, 5)), [2])) == "Queries(1 query, 1 document, 5 features, CSR, grades 2–2)"
     assert repr(rw.Queries(None, rw.FullRanking([1, 2]))) == "Queries(1 query, 2 documents, 0 features, full ranking)"
@@ -135,6 +160,8 @@ def test_repr():
         (lambda: rw.Queries([[1], [2]], [0]), "X has 2 rows, but the supervision has 1"),
         (lambda: rw.Queries([1, 2], [0, 1]), "two dimensions"),
         (lambda: rw.Queries([["x"], ["y"]], [0, 1]), "features must be numbers"),
+        (lambda: rw.Queries([[1j]], [0]), "not complex"),
+        (lambda: rw.Queries([[1], [2]], [0, 1], qid=pd.array(["a", pd.NA])), "row 1 has no query id"),
         (lambda: rw.Queries([[1], [2]], [0, 1], qid=[1]), "one query id for each of the 2 rows"),
         (lambda: rw.Queries([[1], [2]], [0, 1], qid=[1, np.nan]), "row 1 has no query id"),
         (lambda: rw.Queries([[1], [2]], [0, 1], qid=np.array(["a", None], object)), "row 1 has no query id"),

@@ -173,12 +173,62 @@ def test_many_blocks(tmp_path, tiny_blocks, monkeypatch, compressed, threads):
     assert queries.doc_ids.tolist() == [f"d{i}" if i % 5 else "" for i in range(400)]
 
 
-def test_rows_grow_wider_later(tmp_path, tiny_blocks):
-    text = "".join(f"1 qid:{i} 1:{i} 2:1\n" for i in range(300)) + "0 qid:300 1:1 2:2 3:3 4:4\n"
-    X = read(tmp_path, text).X
-    assert X.shape == (301, 4)
-    np.testing.assert_array_equal(X[-1], [1, 2, 3, 4])
-    np.testing.assert_array_equal(X[299], [299, 1, 0, 0])
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("wide", [0, 1000, 1777, 2999])
+def test_one_row_is_wider(tmp_path, tiny_blocks, wide, compressed):
+    rows = [f"1 qid:{i} 1:{i} 2:1" for i in range(3000)]
+    rows[wide] = "0 qid:x 1:1 2:2 3:3 4:4"
+    content = "\n".join(rows).encode()
+    X = read(tmp_path, gzip.compress(content) if compressed else content).X
+    assert X.shape == (3000, 4)
+    np.testing.assert_array_equal(X[wide], [1, 2, 3, 4])
+    np.testing.assert_array_equal(X[wide - 1 if wide else 1], [wide - 1 if wide else 1, 1, 0, 0])
+
+
+def test_gaps_are_closed(tmp_path, tiny_blocks):
+    rng = np.random.default_rng(0)
+    rows = [f"{i % 5} qid:{i // 10} 1:{i} 2:{i / 4}" for i in range(2000)]
+    for place in sorted(rng.integers(0, 2000, 60), reverse=True):
+        rows.insert(place, rng.choice(["", "# a comment", "   "]))
+    X = read(tmp_path, "\n".join(["# header", *rows, "", ""]), dtype=np.float64).X
+    np.testing.assert_array_equal(X, [[i, i / 4] for i in range(2000)])
+
+
+def test_a_pipe(tmp_path):
+    import os
+    import threading
+
+    for content in (b"2 qid:1 1:5\n", gzip.compress(b"2 qid:1 1:5\n")):
+        os.mkfifo(tmp_path / "pipe")
+        writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
+        writer.start()
+        assert rw.read_queries(tmp_path / "pipe").X.tolist() == [[5.0]]
+        writer.join()
+        (tmp_path / "pipe").unlink()
+
+
+def test_ids_that_are_too_long(tmp_path):
+    text = "1 qid:1 1:1 # d\n" * 50
+    with pytest.raises(rw.ParseError, match="line 51, column 7: expected a query id of at most 1000"):
+        read(tmp_path, text + "1 qid:" + "x" * 1001 + " 1:1\n")
+    with pytest.raises(rw.ParseError, match="line 51, column 20: expected a document id of at most 1000"):
+        read(tmp_path, text + "1 qid:1 1:1 #docid=" + "x" * 1001 + "\n")
+    assert read(tmp_path, text + "1 qid:1 1:1 #" + "x" * 10_000_000 + "\n").doc_ids[-1] == ""
+    assert read(tmp_path, text + "1 qid:1 1:1 # " + "x" * 1000 + "\n").doc_ids[-1] == "x" * 1000
+
+
+def test_ids_that_are_not_utf8(tmp_path):
+    with pytest.raises(rw.ParseError, match="line 2, column 7: expected a query id in UTF-8"):
+        read(tmp_path, b"1 qid:ok 1:1\n1 qid:caf\xe9 1:1\n")
+    assert read(tmp_path, b"1 qid:1 1:1 # caf\xe9\n1 qid:1 1:1 # caf\xe8\n").doc_ids.tolist() == [
+        "caf\\xe9",
+        "caf\\xe8",
+    ]
+
+
+def test_dense_rows_beyond_all_memory(tmp_path):
+    with pytest.raises(rw.DataError, match="read it with sparse=True"):
+        read(tmp_path, "1 qid:1 1:1 2147483646:1\n" * 40_000, sparse=False)
 
 
 def test_query_ids_turn_to_text_in_a_later_block(tmp_path, tiny_blocks):
@@ -241,7 +291,7 @@ def test_n_features(tmp_path):
     assert read(tmp_path, "1 qid:1 1:1\n", n_features=5, sparse=True).X.shape == (1, 5)
     for sparse in (False, True):
         with pytest.raises(rw.ParseError, match="line 2, column 13: feature 7 does not fit n_features=5"):
-            read(tmp_path, "1 qid:1 1:1\n1 qid:1 1:1 7:2\n", n_features=5, sparse=sparse)
+            read(tmp_path, "1 qid:1 1:1 # 7:\n1\tqid:1\t1:1\t7:2\t9:1\n1 qid:1 12:1\n", n_features=5, sparse=sparse)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +380,7 @@ def test_broken_files(tmp_path, text, line, column, problem, newline):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("number", ["1e39", "-3.5e38", "1e400", "123456789012345678901234567890e20"])
 def test_numbers_that_overflow_are_not_made_infinite(tmp_path, number, sparse):
-    with pytest.raises(rw.ParseError, match=r"line 2, column 15: expected a number that fits the dtype"):
+    with pytest.raises(rw.ParseError, match=r"line 2, column 15: expected a number that fits float32, found"):
         read(tmp_path, f"1 qid:1 1:1\n1 qid:1 1:1 2:{number}\n", sparse=sparse)
     if "e4" not in number:
         value = read(tmp_path, f"1 qid:1 1:{number}\n", sparse=False, dtype=np.float64).X[0, 0]
@@ -358,6 +408,13 @@ def test_truncated_and_damaged_gzip(tmp_path):
 
 @given(st.binary(max_size=300))
 def test_binary_junk_is_an_error_or_data_but_never_a_crash(tmp_path_factory, junk):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK", 40)
+        patch.setattr(blocks, "SAMPLE", 30)
+        _read_junk(tmp_path_factory, junk)
+
+
+def _read_junk(tmp_path_factory, junk):
     try:
         queries = read(tmp_path_factory.mktemp("junk"), junk)
     except rw.DataError:

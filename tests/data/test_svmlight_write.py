@@ -142,3 +142,37 @@ def test_gzip_is_plain_gzip(tmp_path):
     rw.write_svmlight(rw.Queries([[1.0]], [1], [4]), tmp_path / "data.txt.gz")
     with gzip.open(tmp_path / "data.txt.gz", "rt") as file:
         assert file.read() == "1 qid:4 1:1\n"
+
+
+def test_ids_that_are_different_but_alike_as_text(tmp_path):
+    with pytest.raises(rw.DataError, match="query ids 7 and '7' would be one"):
+        rw.write_svmlight(rw.Queries([[1.0], [2.0]], [1, 0], [7, "7"]), tmp_path / "data.txt")
+    with pytest.raises(rw.DataError, match="bytes"):
+        rw.write_svmlight(rw.Queries([[1.0]], [1], np.array([b"a"])), tmp_path / "data.txt")
+
+
+def test_many_rows_that_only_python_can_write(tmp_path):
+    X = np.full((3000, 2), 1e-300)
+    X[::3, 0] = 0.5
+    rw.write_svmlight(rw.Queries(X, np.ones(3000)), tmp_path / "data.txt")
+    np.testing.assert_array_equal(rw.read_svmlight(tmp_path / "data.txt", dtype=np.float64).X, X)
+
+
+def test_links_and_pipes_are_kept(tmp_path):
+    import os
+    import threading
+
+    queries = rw.Queries([[1.0]], [1], [4])
+    (tmp_path / "target.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("target.txt")
+    rw.write_svmlight(queries, tmp_path / "link.txt")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "target.txt").read_text() == "1 qid:4 1:1\n"
+    os.mkfifo(tmp_path / "pipe.txt")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe.txt").read_text()))
+    reader.start()
+    rw.write_svmlight(queries, tmp_path / "pipe.txt")
+    reader.join()
+    assert read == ["1 qid:4 1:1\n"]
+    assert (tmp_path / "pipe.txt").is_fifo()

@@ -85,20 +85,26 @@ def test_all_parts_are_as_wide_as_the_widest(tmp_path, widths):
         assert not np.isnan(part.X[:, :width]).any()
 
 
-def test_all_parts_are_stored_like_the_training_part(tmp_path, monkeypatch):
-    """The reader chooses per file: here it finds the training part sparse and the other two dense."""
-    import rankwright.data.svmlight as svmlight
-
-    read = svmlight.read_svmlight
-
-    def choosing(path, *, sparse=None, **options):
-        return read(path, sparse=Path(path).name == "train.txt" if sparse is None else sparse, **options)
-
-    monkeypatch.setattr(svmlight, "read_svmlight", choosing)
-    lay_out(tmp_path / "Fold1", widths=(3, 4, 2))
+def test_all_parts_are_stored_like_the_training_part(tmp_path):
+    """By itself the test part would be dense: every one of its cells is there."""
+    folder = tmp_path / "Fold1"
+    folder.mkdir()
+    (folder / "train.txt").write_text("".join(f"1 qid:{j} {j}:1\n" for j in range(1, 30)))
+    (folder / "vali.txt").write_text("1 qid:1 7:2\n")
+    (folder / "test.txt").write_text("1 qid:1 1:11 2:12\n")
     fold = load_letor(tmp_path)
-    assert all(sp.issparse(part.X) and part.X.shape[1] == 4 for part in fold)
-    np.testing.assert_array_equal(fold.test.X.toarray()[0], [11, 12, 0, 0])
+    assert all(sp.issparse(part.X) and part.X.shape[1] == 29 for part in fold)
+    np.testing.assert_array_equal(fold.test.X.toarray()[0, :3], [11, 12, 0])
+
+
+@pytest.mark.parametrize("with_zero", ["train.txt", "vali.txt", "test.txt"])
+def test_if_one_part_numbers_features_from_zero_all_do(tmp_path, with_zero):
+    folder = tmp_path / "Fold1"
+    folder.mkdir()
+    for name in ("train.txt", "vali.txt", "test.txt"):
+        (folder / name).write_text("1 qid:1 0:5 1:6 2:7\n" if name == with_zero else "1 qid:1 1:6 2:7\n")
+    for name, part in zip(("train.txt", "vali.txt", "test.txt"), load_letor(tmp_path), strict=True):
+        assert part.X.tolist() == [[5 if name == with_zero else 0, 6, 7]]
 
 
 def test_two_folders_that_hold_the_fold(tmp_path):

@@ -82,3 +82,14 @@ def test_many_callers_at_once(monkeypatch):
     for caller in callers:
         caller.join(60)
     assert results == [10_000] * 8
+
+
+def test_work_that_needs_the_pool_within_the_pool(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "2")
+    finished = []
+    caller = threading.Thread(
+        target=lambda: finished.append(list(threads.map_in_order(lambda _: _sum_in_ranges(), range(8)))), daemon=True
+    )
+    caller.start()
+    caller.join(60)
+    assert finished == [[10_000] * 8]

@@ -25,6 +25,18 @@ def test_randomisation_test_has_its_level():
     assert np.mean(np.array(p) < 0.1) == pytest.approx(0.1, abs=0.05)
 
 
+def test_a_p_value_is_never_zero():
+    assert randomisation_test(np.ones(200)) == pytest.approx(1 / 10_001)
+
+
+def test_bootstrap_interval_is_the_normal_one_for_many_queries():
+    values = np.random.default_rng(1).beta(2, 5, 4000)
+    half = 1.959964 * values.std() / np.sqrt(len(values))
+    low, high = bootstrap_interval(values)
+    assert low == pytest.approx(values.mean() - half, abs=0.1 * half)
+    assert high == pytest.approx(values.mean() + half, abs=0.1 * half)
+
+
 def test_nothing_differs():
     assert randomisation_test(np.zeros(9)) == 1
     assert wilcoxon_test(np.zeros(9)) == 1
@@ -105,3 +117,11 @@ def test_compare_needs_two_systems(systems):
     queries, scores = systems
     with pytest.raises(rw.ParameterError, match="at least two"):
         rw.compare({"good": scores["good"]}, queries)
+
+
+@pytest.mark.filterwarnings("error")
+def test_compare_where_no_query_counts():
+    queries = rw.Queries(None, [0, 0])
+    comparison = rw.compare({"a": [1, 0], "b": [0, 1]}, queries, "pairwiseerror")
+    assert json.dumps(comparison.to_dict(), allow_nan=False)
+    assert "nan" in str(comparison)

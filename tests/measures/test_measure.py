@@ -41,6 +41,19 @@ def test_parsing():
     )
 
 
+def test_parsing_reads_what_measures_print():
+    for measure in (rw.nDCG(gain="linear", ties="best") @ 7, rw.ERR(max_grade=4), rw.AP(empty=None), rw.P @ 5):
+        assert rw.parse_measures(f"map, {measure}, rr") == (rw.AP, measure, rw.RR)
+
+
+@pytest.mark.parametrize(
+    "text", ["ndcg(linear)", "ndcg(gain=linear)", "ndcg(gain='cubic')", "ap(level=open('x'))", "ap(x=1)"]
+)
+def test_parsing_refuses_options_that_are_none(text):
+    with pytest.raises(rw.ParameterError):
+        rw.parse_measures(text)
+
+
 @pytest.mark.parametrize("text", ["", "ndgc@10", "ndcg@", "ndcg@x", "ndcg@-1", "ndcg@10;map", "p", "recall"])
 def test_parsing_refuses_what_is_no_measure(text):
     with pytest.raises(rw.ParameterError, match="measures"):
@@ -54,6 +67,10 @@ def test_cutoff_is_a_positive_whole_number(cutoff):
 
 
 def test_refusals():
+    with pytest.raises(rw.ParameterError, match=r"use rankwright\.nDCG"):
+        rw.Measure("nDCG")
+    with pytest.raises(rw.ParameterError, match="relevant_from"):
+        rw.AP(relevant_from="2")
     with pytest.raises(rw.ParameterError, match="KendallTau takes no cutoff"):
         rw.KendallTau @ 3
     with pytest.raises(rw.ParameterError, match="AP has no option 'gain'"):

@@ -7,18 +7,25 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.output import check_output, reading, writing
+from rankwright.cli.output import check_output, missing_value, number_type, reading, writing
 
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The data file to read: text, gzipped text or Parquet.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The data file to write; its ending tells the format.")],
+    dtype: Annotated[
+        str,
+        typer.Option(metavar="TYPE", help="Numbers of text: float64 is exact, float32 takes half the room."),
+    ] = "float64",
+    missing: Annotated[
+        str, typer.Option(metavar="zero|nan", help="What absent features and NULL in text become.")
+    ] = "zero",
 ) -> None:
     """Convert a data file: LETOR / SVMlight text to Parquet, and back.
 
     What IN is shows in its content. OUT is text if it ends in .txt, .svm, .svmlight, .libsvm, .letor or
     .dat (with .gz: compressed), and Parquet if it ends in .parquet or .pq. OUT is written whole or not at
-    all, and takes the place of an older file of that name.
+    all, and takes the place of an older file of that name. Of comments in text, document ids are kept.
 
     \b
     Examples:
@@ -30,7 +37,7 @@ def convert(
     check_data_name(target)
     check_output(target, source)
     with reading(source):
-        queries = read_queries(source)
+        queries = read_queries(source, dtype=number_type(dtype), missing=missing_value(missing))
     with writing(target):
         write_queries(queries, target)
     typer.echo(

@@ -88,7 +88,7 @@ def write_per_query(evaluation: Evaluation, path: Path) -> None:
     rows = _rows(evaluation)
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if path.name.lower().endswith(".jsonl"):
-            file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+            file.writelines(json.dumps(row, allow_nan=False, default=str) + "\n" for row in rows)
         else:
             table = csv.DictWriter(file, ["qid", *map(str, evaluation.measures)], lineterminator="\n")
             table.writeheader()
@@ -96,7 +96,9 @@ def write_per_query(evaluation: Evaluation, path: Path) -> None:
 
 
 def _rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    from rankwright.data.grouping import plain_values
+
     columns = [evaluation.values[measure].tolist() for measure in evaluation.measures]
     names = ["qid", *map(str, evaluation.measures)]
-    for row in zip(evaluation.query_ids.tolist(), *columns, strict=True):
+    for row in zip(plain_values(evaluation.query_ids), *columns, strict=True):
         yield dict(zip(names, without_nan(row), strict=True))

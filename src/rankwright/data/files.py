@@ -6,6 +6,7 @@ import gzip
 import os
 import zlib
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +21,29 @@ _PARQUET_MAGIC = b"PAR1"
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read_queries(path: str | os.PathLike[str]) -> Queries:
+def read_queries(
+    path: str | os.PathLike[str], *, dtype: npt.DTypeLike = np.float32, missing: Literal["zero", "nan"] = "zero"
+) -> Queries:
     """Read a data file: Parquet if it starts as Parquet does, otherwise LETOR / SVMlight text, plain or gzip.
 
-    The name does not matter, so a file with an unusual ending can still be read. To choose how text is read
-    (missing values, sparse or dense, where indices start) or which columns to take, call
+    The name does not matter, so a file with an unusual ending can still be read; a pipe must hold text.
+    ``dtype`` and ``missing`` are for text: Parquet knows its own. To choose more, call
     :func:`~rankwright.read_svmlight` or :func:`~rankwright.read_parquet`.
     """
-    with input_file(path).open("rb") as file:
-        is_parquet = file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
-    if is_parquet:
+    if _is_parquet(input_file(path)):
         from rankwright.data.parquet import read_parquet
 
         return read_parquet(path)
     from rankwright.data.svmlight import read_svmlight
 
-    return read_svmlight(path)
+    return read_svmlight(path, dtype=dtype, missing=missing)
+
+
+def _is_parquet(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
 
 
 def write_queries(queries: Queries, path: str | os.PathLike[str]) -> None:

@@ -67,11 +67,16 @@ class Grouping:
 
     def query_of_row(self, row: int) -> Any:
         """The id of the query that a row belongs to, as a plain Python value."""
-        return self.qid[row : row + 1].tolist()[0]
+        return plain_values(self.qid[row : row + 1])[0]
 
     def query_id(self, q: int) -> Any:
         """The id of the q-th query, as a plain Python value."""
-        return self.query_ids[q : q + 1].tolist()[0]
+        return plain_values(self.query_ids[q : q + 1])[0]
+
+
+def plain_values(ids: npt.NDArray[Any]) -> list[Any]:
+    """Ids as plain Python values; NumPy would turn times in nanoseconds into whole numbers."""
+    return list(ids.astype("M8[us]").tolist() if ids.dtype.kind == "M" else ids.tolist())
 
 
 def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
@@ -97,7 +102,7 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
         missing = np.zeros(0, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no query id")
-    return ids.copy()
+    return ids.copy() if ids.flags.writeable else ids
 
 
 def _is_missing(value: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +23,24 @@ def input_file(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary file beside ``path``: it takes that name when the block ends well, and goes if it fails."""
-    target = Path(path)
+    """Give a temporary file beside ``path``: it takes that name when the block ends well, and goes if it fails.
+
+    A link stays a link, and its target is replaced. A pipe or a device cannot be replaced: it is sent the
+    finished file.
+    """
+    target = Path(path).resolve()
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        raise FileNotFoundError(f"{path} cannot be written: there is no folder {Path(path).parent}")
+    replaceable = target.is_file() or not target.exists()
+    folder = target.parent if replaceable else Path(tempfile.gettempdir())
+    temporary = folder / f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part"
     try:
         temporary.touch(exist_ok=False)
         yield temporary
-        temporary.replace(target)
+        if replaceable:
+            temporary.replace(target)
+        else:
+            with temporary.open("rb") as finished, target.open("wb") as stream:
+                shutil.copyfileobj(finished, stream)
     finally:
         temporary.unlink(missing_ok=True)

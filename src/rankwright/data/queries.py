@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
+from rankwright.data.grouping import Grouping, plain_values
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import DataError
 
@@ -102,8 +102,7 @@ class Queries:
         raise AttributeError(f"Queries never change: make new ones instead of setting {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self._x, self._supervision, self._grouping, self._feature_names, self.doc_ids)
-        return (Queries._build, parts)
+        return (_remade, (self._x, self._supervision, self.qid, self._feature_names, self.doc_ids))
 
     # What they hold
 
@@ -219,8 +218,8 @@ class Queries:
         >>> rw.Queries([[1], [2], [3]], [0, 1, 0], qid=["a", "b", "c"]).select(["c", "a"]).query_ids
         array(['c', 'a'], dtype='<U1')
         """
-        position = {query: q for q, query in enumerate(self.query_ids.tolist())}
-        wanted = list(query_ids)
+        position = {query: q for q, query in enumerate(plain_values(self.query_ids))}
+        wanted = [plain_values(np.array([v]))[0] if isinstance(v, np.generic) else v for v in query_ids]
         unknown = [query for query in wanted if query not in position]
         if unknown:
             raise DataError(f"there is no query {unknown[0]!r}")
@@ -246,6 +245,10 @@ class Queries:
         )
 
 
+def _remade(x: Features, supervision: Supervision, qid: Any, names: Any, doc_ids: Any) -> Queries:
+    return Queries(x, supervision, qid, feature_names=names, doc_ids=doc_ids)
+
+
 def _count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
@@ -259,9 +262,13 @@ def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
         from rankwright.data.frames import frame_to_matrix
 
         X, names = frame_to_matrix(X)
+    if np.ma.isMaskedArray(X):
+        X = np.ma.filled(X.astype(X.dtype if X.dtype == np.float32 else np.float64), np.nan)
     x: Features = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     if x.ndim != 2:
         raise DataError(f"X must have two dimensions (documents × features), not {x.ndim}")
+    if x.dtype.kind == "c":
+        raise DataError("features must be real numbers, not complex ones")
     if x.dtype not in (np.float32, np.float64):
         try:
             x = x.astype(np.float64)
@@ -300,7 +307,9 @@ def _feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, .
 def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[np.str_] | None:
     if doc_ids is None:
         return None
-    ids = np.asarray(doc_ids).astype(np.str_)
+    ids = np.asarray(doc_ids)
+    if ids.dtype.kind != "U" or ids.flags.writeable:
+        ids = ids.astype(np.str_)
     if ids.shape != (n_rows,):
         raise DataError(f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}")
     ids.setflags(write=False)

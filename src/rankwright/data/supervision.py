@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,17 @@ from rankwright.errors import DataError
 
 
 def _frozen(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy that cannot be written to: what the caller does to its own array must not reach the kernels."""
-    copy = values.copy()
-    copy.setflags(write=False)
-    return copy
+    """An array that nobody writes to: a copy, as what the caller does to its own must not reach the kernels."""
+    frozen = values.copy() if values.flags.writeable else values
+    frozen.setflags(write=False)
+    return frozen
+
+
+class _Remade:
+    """Copied and unpickled by making it anew, so that its arrays are frozen again."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
@@ -32,7 +39,7 @@ def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Grades:
+class Grades(_Remade):
     """One relevance grade y_i ≥ 0 per document, 0 = bad. Fractions are allowed; NaN and infinity are not."""
 
     values: npt.NDArray[np.float64]
@@ -60,7 +67,7 @@ class Grades:
 
 
 @dataclass(frozen=True, eq=False)
-class FullRanking:
+class FullRanking(_Remade):
     """A complete order of each query's documents: one rank per document, 1 = best, each rank once."""
 
     ranks: npt.NDArray[np.int64]
@@ -95,7 +102,7 @@ class FullRanking:
 
 
 @dataclass(frozen=True, eq=False)
-class PreferenceGraph:
+class PreferenceGraph(_Remade):
     """Weighted edges i → j between rows of one query: a_ij ≥ 0 is the cost of putting j above i."""
 
     n_documents: int

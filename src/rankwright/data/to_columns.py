@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from rankwright.data.columns import EDGE, INDICES, VALUES, Columns
@@ -17,7 +18,7 @@ from rankwright.errors import DataError
 def arrow_schema(queries: Queries, columns: Columns) -> Any:
     """The type of every column that queries are written to."""
     label = {Grades: pa.float64(), FullRanking: pa.int64(), PreferenceGraph: pa.large_list(EDGE)}
-    fields = [(columns.qid, _id_type(queries)), (columns.label, label[columns.supervision])]
+    fields = [(columns.qid, id_type(queries.query_ids)), (columns.label, label[columns.supervision])]
     if columns.doc is not None:
         fields.append((columns.doc, pa.large_string()))
     number = pa.from_numpy_dtype(queries.X.dtype)
@@ -28,13 +29,14 @@ def arrow_schema(queries: Queries, columns: Columns) -> Any:
     return pa.schema(fields)
 
 
-def _id_type(queries: Queries) -> Any:
+def id_type(query_ids: npt.NDArray[Any]) -> Any:
+    """The type of a column of query ids."""
     try:
-        kind = pa.array(queries.query_ids).type
+        kind = pa.array(query_ids).type
     except (pa.ArrowException, TypeError, UnicodeError) as error:
         raise DataError(f"query ids of these types cannot be a column: {error}; turn them into strings") from None
     if pa.types.is_nested(kind):
-        raise DataError(f"query ids such as {queries.query_ids[0]!r} cannot be a column: turn them into strings")
+        raise DataError(f"query ids such as {query_ids[0]!r} cannot be a column: turn them into strings")
     return pa.large_string() if pa.types.is_string(kind) else kind
 
 

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
@@ -62,8 +61,8 @@ def load_letor(
     Returns
     -------
     LetorFold
-        ``train``, ``vali`` and ``test``. All three have the number of features of the widest, and all are
-        dense or all are CSR, as suits the training part.
+        ``train``, ``vali`` and ``test``. All three have the number of features of the widest, all are dense or
+        all are CSR, as suits the training part, and if one numbers its features from 0, all do.
 
     Examples
     --------
@@ -71,24 +70,13 @@ def load_letor(
 
         train, vali, test = rw.datasets.load_letor("MQ2008", fold=1)
     """
-    from rankwright.data.svmlight import read_svmlight
+    from rankwright.data.svmlight.reader import read_parts
 
     if isinstance(fold, bool) or not isinstance(fold, int | np.integer) or fold < 1:
         raise ParameterError(f"fold must be a whole number of at least 1, not {fold!r}")
     folder, prefix = _folder_of_fold(Path(root), int(fold))
     paths = [_file_of_part(folder, prefix, part) for part in LetorFold._fields]
-
-    train = read_svmlight(paths[0], dtype=dtype, missing=missing)
-    sparse = sp.issparse(train.X)
-    others = [read_svmlight(path, dtype=dtype, missing=missing, sparse=sparse) for path in paths[1:]]
-    parts = [train, *others]
-    width = max(part.n_features for part in parts)
-    for position, part in enumerate(parts):
-        if part.n_features < width:  # its last features are zero or missing throughout: rare, so simply read it again
-            parts[position] = read_svmlight(
-                paths[position], dtype=dtype, missing=missing, sparse=sparse, n_features=width
-            )
-    return LetorFold(*parts)
+    return LetorFold(*read_parts(paths, dtype=dtype, missing=missing))
 
 
 def _folder_of_fold(root: Path, fold: int) -> tuple[Path, str]:

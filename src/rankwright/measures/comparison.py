@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.measures.conventions import Convention
-from rankwright.measures.evaluation import Ranker, evaluate
+from rankwright.measures.evaluation import Ranker, evaluate, json_number
 from rankwright.measures.measure import Measure, Values, measures_of
 from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
 from rankwright.measures.tables import interval, number, plain_table, rich_table
@@ -80,7 +80,7 @@ class Comparison:
 
     @cached_property
     def _counted(self) -> dict[str, Values]:
-        """Values of the queries that count (the same for every system: it depends on the supervision alone)."""
+        """Values of the queries that count for every system: only these can be compared query by query."""
         left_out = np.any([np.isnan(values) for values in self.values.values()], axis=0)
         return {name: values[~left_out] for name, values in self.values.items()}
 
@@ -117,11 +117,14 @@ class Comparison:
         raw = np.array([_TESTS[self.test](differences) for differences in self.differences.values()])
         return dict(zip(self.differences, holm(raw).tolist(), strict=True))
 
+    def _mean_difference(self, name: str) -> float:
+        return self.means[name] - self.means[self.reference]
+
     def mark(self, name: str) -> str:
         """``▲`` if significantly better than the reference, ``▼`` if significantly worse, else nothing."""
         if name == self.reference or not self.p_values[name] < self.level:
             return ""
-        better = self.differences[name].mean() > 0
+        better = self._mean_difference(name) > 0
         return "▲" if better != self.measure.lower_is_better else "▼"
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,9 +137,9 @@ class Comparison:
             "systems": [
                 {
                     "system": name,
-                    "mean": mean,
-                    "interval": list(self.intervals[name]),
-                    "difference": None if name == self.reference else float(self.differences[name].mean()),
+                    "mean": json_number(mean),
+                    "interval": [json_number(bound) for bound in self.intervals[name]],
+                    "difference": None if name == self.reference else json_number(self._mean_difference(name)),
                     "p": self.p_values.get(name),
                     "mark": self.mark(name),
                 }
@@ -152,7 +155,7 @@ class Comparison:
             if name == self.reference:
                 row += ["reference", "", ""]
             else:
-                row += [f"{self.differences[name].mean():+.4f}", f"{self.p_values[name]:.4f}", self.mark(name)]
+                row += [f"{self._mean_difference(name):+.4f}", f"{self.p_values[name]:.4f}", self.mark(name)]
             rows.append(row)
         return header, rows
 

@@ -79,9 +79,9 @@ class Convention:
                 raise ParameterError(f"{field} must be one of {', '.join(map(repr, choices))}, not {value!r}")
         if self.empty not in (0, 1, None):
             raise ParameterError(f"empty must be 0, 1 or None (left out), not {self.empty!r}")
-        if not self.relevant_from > 0:
+        if not _is_number(self.relevant_from) or not self.relevant_from > 0:
             raise ParameterError(f"relevant_from must be above 0, not {self.relevant_from!r}")
-        if self.max_grade is not None and not 0 <= self.max_grade <= LARGEST_GRADE:
+        if self.max_grade is not None and not (_is_number(self.max_grade) and 0 <= self.max_grade <= LARGEST_GRADE):
             raise ParameterError(f"max_grade must be between 0 and {LARGEST_GRADE}, not {self.max_grade!r}")
 
     def but(self, **changes: Any) -> Convention:
@@ -96,6 +96,10 @@ class Convention:
         """The discount of positions 1, …, length."""
         position = np.arange(1, length + 1)
         return 1 / np.log2(np.maximum(position, 2) if self.discount == "letor" else position + 1)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 # 2^grade must stay finite, also when the gains of millions of documents are added.

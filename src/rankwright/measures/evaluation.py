@@ -101,8 +101,8 @@ class Evaluation:
             "measures": [
                 {
                     "measure": str(measure),
-                    "mean": _number(self.means[measure]),
-                    "interval": [_number(bound) for bound in self.intervals[measure]],
+                    "mean": json_number(self.means[measure]),
+                    "interval": [json_number(bound) for bound in self.intervals[measure]],
                     "queries": len(self.counted[measure]),
                 }
                 for measure in self.measures
@@ -114,8 +114,10 @@ class Evaluation:
         import pyarrow as pa
 
         from rankwright.data.frames import as_backend
+        from rankwright.data.to_columns import id_type
 
-        columns = {"qid": self.query_ids, **{str(measure): values for measure, values in self.values.items()}}
+        ids = pa.array(self.query_ids, id_type(self.query_ids))
+        columns = {"qid": ids, **{str(measure): values for measure, values in self.values.items()}}
         return as_backend(pa.table(columns), backend)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
@@ -140,6 +142,6 @@ class Evaluation:
     __repr__ = __str__
 
 
-def _number(value: float) -> float | None:
+def json_number(value: float) -> float | None:
     """JSON has no NaN."""
     return None if np.isnan(value) else value

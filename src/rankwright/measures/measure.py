@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,6 @@ class _Definition:
     options: frozenset[str]
     cutoff: Literal["none", "optional", "required"]
     lower_is_better: bool
-    formula: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ class Measure:
     cutoff: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
     _definition: _Definition = field(repr=False, compare=False, default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self._definition is None:
+            raise ParameterError(f"measures are not made but taken: use rankwright.{self.name} or parse_measures")
 
     def __matmul__(self, cutoff: int) -> Measure:
         if self._definition.cutoff == "none":
@@ -98,61 +102,70 @@ def _restore(name: str, cutoff: int | None, options: tuple[tuple[str, Any], ...]
 def _measure(
     name: str,
     compute: Compute,
-    formula: str,
     *options: str,
     cutoff: Literal["none", "optional", "required"] = "optional",
     lower_is_better: bool = False,
 ) -> Measure:
     known = frozenset({*options, "ties", "score_type", "empty"})
-    return Measure(name, _definition=_Definition(name, compute, known, cutoff, lower_is_better, formula))
+    return Measure(name, _definition=_Definition(name, compute, known, cutoff, lower_is_better))
 
 
-DCG = _measure("DCG", RankedQueries.dcg, "Σ gain(y_p) · discount(p)", "gain", "discount")
-nDCG = _measure("nDCG", RankedQueries.ndcg, "DCG / the greatest DCG", "gain", "discount", "short_ndcg")
-MeanNDCG = _measure(
-    "MeanNDCG", RankedQueries.mean_ndcg, "the mean of nDCG@1 … nDCG@m", "gain", "discount", cutoff="none"
-)
-P = _measure("P", RankedQueries.precision, "relevant / k", "relevant_from", "short_precision", cutoff="required")
-Recall = _measure("Recall", RankedQueries.recall, "relevant in k / relevant", "relevant_from", cutoff="required")
-AP = _measure("AP", RankedQueries.average_precision, "mean precision at relevant places", "relevant_from", "ap_divisor")
-RR = _measure("RR", RankedQueries.reciprocal_rank, "1 / place of the first relevant", "relevant_from")
-ERR = _measure("ERR", RankedQueries.err, "Σ R_p/p Π (1 − R_i), R = (2^y − 1)/2^max_grade", "max_grade")
-PairwiseError = _measure(
-    "PairwiseError", RankedQueries.pairwise_error, "opposed pairs / pairs", cutoff="none", lower_is_better=True
-)
-WPD = _measure("WPD", RankedQueries.wpd, "Σ a_ij over pairs with j above i", cutoff="none", lower_is_better=True)
-ZeroOne = _measure("ZeroOne", RankedQueries.zero_one, "order is not the one given", cutoff="none", lower_is_better=True)
-KendallTau = _measure("KendallTau", RankedQueries.kendall_tau, "(agreeing − opposed) / √…", cutoff="none")
+DCG = _measure("DCG", RankedQueries.dcg, "gain", "discount")
+nDCG = _measure("nDCG", RankedQueries.ndcg, "gain", "discount", "short_ndcg")
+MeanNDCG = _measure("MeanNDCG", RankedQueries.mean_ndcg, "gain", "discount", cutoff="none")
+P = _measure("P", RankedQueries.precision, "relevant_from", "short_precision", cutoff="required")
+Recall = _measure("Recall", RankedQueries.recall, "relevant_from", cutoff="required")
+AP = _measure("AP", RankedQueries.average_precision, "relevant_from", "ap_divisor")
+RR = _measure("RR", RankedQueries.reciprocal_rank, "relevant_from")
+ERR = _measure("ERR", RankedQueries.err, "max_grade")
+PairwiseError = _measure("PairwiseError", RankedQueries.pairwise_error, cutoff="none", lower_is_better=True)
+WPD = _measure("WPD", RankedQueries.wpd, cutoff="none", lower_is_better=True)
+ZeroOne = _measure("ZeroOne", RankedQueries.zero_one, cutoff="none", lower_is_better=True)
+KendallTau = _measure("KendallTau", RankedQueries.kendall_tau, cutoff="none")
 
 MEASURES = (DCG, nDCG, MeanNDCG, P, Recall, AP, RR, ERR, PairwiseError, WPD, ZeroOne, KendallTau)
 
 _BY_NAME = {measure.name.lower(): measure for measure in MEASURES}
 _ALIASES = {**_BY_NAME, "map": AP, "mrr": RR, "precision": P, "kendall": KendallTau, "tau": KendallTau}
-_SPELLING = re.compile(r"\s*([A-Za-z]+)\s*(?:@\s*(\d+))?\s*")
+_SPELLING = re.compile(r"\s*([A-Za-z]+)\s*(?:\((.*)\))?\s*(?:@\s*(\d+))?\s*", re.DOTALL)
+_BETWEEN_MEASURES = re.compile(r",(?![^(]*\))")  # a comma that is not within parentheses
 
 
 def parse_measures(text: str) -> tuple[Measure, ...]:
-    """Measures from text such as ``"ndcg@10, map, err"``; names are read in any case.
+    """Measures from text such as ``"ndcg@10, map"``: names in any case, and options as measures print them.
 
-    >>> parse_measures("ndcg@10, map")
-    (nDCG @ 10, AP)
+    >>> parse_measures("ndcg@10, map, err(max_grade=4)")
+    (nDCG @ 10, AP, ERR(max_grade=4))
     """
-    return tuple(_parse_measure(word) for word in text.split(","))
+    return tuple(_parse_measure(word.strip()) for word in _BETWEEN_MEASURES.split(text))
 
 
 def _parse_measure(word: str) -> Measure:
     spelled = _SPELLING.fullmatch(word)
     if spelled is None or spelled[1].lower() not in _ALIASES:
         raise ParameterError(
-            f"measures: {word.strip()!r} is not a measure; there are {', '.join(sorted(_ALIASES))}, "
+            f"measures: {word!r} is not a measure; there are {', '.join(sorted(_ALIASES))}, "
             "some of them with a cutoff, as in ndcg@10"
         )
     measure = _ALIASES[spelled[1].lower()]
     if spelled[2] is not None:
-        return measure @ int(spelled[2])
+        measure = measure(**_parse_options(spelled[2], word))
+    if spelled[3] is not None:
+        return measure @ int(spelled[3])
     if measure._definition.cutoff == "required":
-        raise ParameterError(f"measures: {word.strip()!r} needs a cutoff, as in {word.strip()}@10")
+        raise ParameterError(f"measures: {word!r} needs a cutoff, as in {word}@10")
     return measure
+
+
+def _parse_options(text: str, word: str) -> dict[str, Any]:
+    """``gain='linear', empty=None`` as a dictionary: literals alone, nothing is evaluated."""
+    try:
+        call = ast.parse(f"options({text})", mode="eval").body
+        if isinstance(call, ast.Call) and not call.args:
+            return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError):
+        pass
+    raise ParameterError(f"measures: the options of {word!r} are not name=value, with text in quotes")
 
 
 def measures_of(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:

@@ -82,6 +82,14 @@ def query_ids(pieces: list[Piece]) -> npt.NDArray[Any]:
 
 def document_ids(pieces: list[Piece]) -> npt.NDArray[np.str_] | None:
     """The document ids of all pieces, None if there are none at all."""
-    if all(piece.doc_ids is None for piece in pieces):
+    types = [piece.doc_ids.dtype for piece in pieces if piece.doc_ids is not None]
+    if not types:
         return None
-    return np.concatenate([np.zeros(piece.rows, "<U1") if piece.doc_ids is None else piece.doc_ids for piece in pieces])
+    ids = np.zeros(sum(piece.rows for piece in pieces), max(types, key=lambda kind: kind.itemsize))
+    row = 0
+    for piece in pieces:
+        if piece.doc_ids is not None:
+            ids[row : row + piece.rows] = piece.doc_ids
+            piece.doc_ids = None
+        row += piece.rows
+    return ids

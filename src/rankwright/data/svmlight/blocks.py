@@ -80,13 +80,13 @@ class MappedFile(AbstractContextManager["MappedFile"]):
                 self._memory.close()
 
     def samples(self) -> Iterator[Block]:
-        """A few stretches of lines, the first lines of the file among them."""
+        """A few stretches of lines, the first and the last lines of the file among them."""
         memory = self._memory
         if memory is None:
             return
         step = max(SAMPLE, len(memory) // SAMPLES)
         seen = 0
-        for place in range(0, len(memory), step):
+        for place in [*range(0, len(memory) - SAMPLE, step), max(0, len(memory) - SAMPLE)]:
             start = memory.rfind(b"\n", 0, place) + 1 if place else _text_start(memory)
             stop = memory.find(b"\n", min(place + SAMPLE, len(memory))) + 1 or len(memory)
             if start >= seen:  # not on a line so long that it has been sampled already

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from rankwright.data.svmlight import parsing
 from rankwright.data.svmlight.blocks import Block
@@ -21,7 +24,7 @@ PROBLEMS = {
     parsing.INDEX_ZERO: "expected a feature number of at least 1, found {found} (zero_based=False)",
     parsing.INDEX_NOT_RISING: "expected feature numbers that rise along the line, found {found}",
     parsing.INDEX_TOO_LARGE: f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}",
-    parsing.VALUE_TOO_LARGE: "expected a number that fits the dtype (float64 reaches 1.8e308), found {found}",
+    parsing.VALUE_TOO_LARGE: "expected a number that fits {dtype}, found {found}",
     parsing.BAD_VALUE: "expected a number or NULL, found {found}",
 }
 
@@ -35,12 +38,13 @@ class Fault:
     problem: str
 
 
-def fault_at(block: Block, position: int, problem: str) -> Fault:
+def fault_at(block: Block, position: int, problem: str, dtype: np.dtype[Any]) -> Fault:
     """The fault at a position of a block; ``{found}`` in the problem becomes what stands there."""
     before = bytes(block.text[block.start : position])
     line_start = before.rfind(b"\n") + 1
     found = _found(bytes(block.text[position : min(position + 200, block.stop)]))
-    return Fault(before.count(b"\n") + 1, len(before) - line_start + 1, problem.replace("{found}", found))
+    told = problem.replace("{found}", found).replace("{dtype}", str(dtype))
+    return Fault(before.count(b"\n") + 1, len(before) - line_start + 1, told)
 
 
 def _found(text: bytes) -> str:

@@ -142,6 +142,7 @@ def _with_exponent(out: Any, at: int, end: int, exponent: int) -> int:
 @kernel
 def format_rows(
     first: int,
+    next_row: int,
     last: int,
     cells: Any,
     columns: Any,
@@ -154,14 +155,15 @@ def format_rows(
     tails: Any,
     tail_ends: Any,
     out: Any,
+    at: int,
 ) -> tuple[int, int]:
-    """Write rows first … last − 1 as lines: head, " index:value" for each cell, tail, newline.
+    """Write rows next_row … last − 1 at ``out[at:]`` as lines: head, " index:value" for each cell, tail, newline.
 
-    ``width`` is the number of columns of dense cells, or −1 for CSR. Returns the length written and the
-    row at which it stopped: before ``last`` if that row holds a number that this kernel cannot write.
+    Heads and tails are those of rows first … last − 1. ``width`` is the number of columns of dense cells, or
+    −1 for CSR. Returns where it stopped writing, and the row at which it stopped: before ``last`` if that row
+    holds a number that this kernel cannot write.
     """
-    at = 0
-    for row in range(first, last):
+    for row in range(next_row, last):
         line = at
         r = row - first
         at = _put(out, at, heads[head_ends[r] : head_ends[r + 1]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Features, Queries
@@ -60,6 +61,8 @@ def read_svmlight(
     comment, or a comment of a single word. A malformed line raises a :class:`ParseError` with file, line,
     column and what was expected, and nothing is returned.
     """
+    if zero_based not in (True, False, "auto"):
+        raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
     layout = _Layout(
         input_file(path),
         _checked_dtype(dtype),
@@ -70,11 +73,35 @@ def read_svmlight(
         n_features=_checked_n_features(n_features),
         fill=_checked_fill(missing, sparse),
     )
-    if zero_based not in (True, False, "auto"):
-        raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
+    return _read_as_laid_out(layout)[0]
+
+
+def read_parts(
+    paths: Sequence[str | os.PathLike[str]], *, dtype: npt.DTypeLike, missing: Literal["zero", "nan"]
+) -> list[Queries]:
+    """Read the files of one collection alike: numbered from the same index, equally wide, all dense or all CSR."""
+    fill = _checked_fill(missing, None)
+    layout = _Layout(input_file(paths[0]), _checked_dtype(dtype), False, missing == "zero", 1, True, None, fill)
+    parts, layouts = [], []
+    for path in paths:
+        part, found = _read_as_laid_out(replace(layout, path=input_file(path)))
+        parts.append(part)
+        layouts.append(found)
+        layout = replace(found, sparse=sp.issparse(part.X), may_turn_sparse=False)
+    base = min(found.first_index for found in layouts)
+    width = max(part.n_features + found.first_index - base for part, found in zip(parts, layouts, strict=True))
+    for i, found in enumerate(layouts):
+        if found.first_index != base or parts[i].n_features < width:  # rare, so simply read it again
+            again = replace(found, sparse=layout.sparse, may_turn_sparse=False, first_index=base, n_features=width)
+            parts[i] = _read_as_laid_out(replace(again, may_turn_zero_based=False))[0]
+    return parts
+
+
+def _read_as_laid_out(layout: _Layout) -> tuple[Queries, _Layout]:
+    """Read a file, again if it turns out to be laid out differently, and tell how it is laid out."""
     while True:
         try:
-            return _read(layout)
+            return _read(layout), layout
         except _ReadAgain as again:
             layout = again.layout
 
@@ -91,6 +118,11 @@ class _Layout:
     may_turn_zero_based: bool
     n_features: int | None
     fill: float
+    least_width: int = 0
+
+
+class _TooWide(Exception):
+    """A row that is wider than the place it has in the whole array."""
 
 
 class _ReadAgain(Exception):
@@ -122,7 +154,11 @@ def _read(layout: _Layout) -> Queries:
         parser = _Parser(layout)
         parser.look_at(list(source.samples()))
         whole = np.empty((0 if layout.sparse else parser.rows_expected(source.size), parser.width), layout.dtype)
-        pieces = [parser.accept(result) for result in map_in_order(parser.parse, _tasks(source.blocks(), whole))]
+        try:
+            pieces = [parser.accept(result) for result in map_in_order(parser.parse, _tasks(source.blocks(), whole))]
+        except _TooWide:
+            width = max(map_in_order(parser.width_of, source.blocks()))
+            raise _ReadAgain(replace(layout, least_width=width)) from None
     if not any(piece.rows for piece in pieces):
         raise ParseError(layout.path, "the file holds no documents, only comments or blank lines")
     return _queries(pieces, whole, layout, with_qid=parser.with_qid)
@@ -160,7 +196,11 @@ def _queries(pieces: list[Piece], whole: npt.NDArray[Any], layout: _Layout, with
         x = assembly.dense_rows(pieces, whole, rows, width, layout.fill)
     qid = assembly.query_ids(pieces) if with_qid else None
     grades = np.concatenate([piece.grades for piece in pieces])
-    return Queries(x, grades, qid, doc_ids=assembly.document_ids(pieces))
+    doc_ids = assembly.document_ids(pieces)
+    for own in (grades, qid, doc_ids):
+        if own is not None:
+            own.setflags(write=False)  # nobody else has them: Queries need not copy them
+    return Queries(x, grades, qid, doc_ids=doc_ids)
 
 
 class _Parser:
@@ -169,7 +209,7 @@ class _Parser:
     def __init__(self, layout: _Layout) -> None:
         self.layout = layout
         self.with_qid = True
-        self.width = layout.n_features or 0
+        self.width = layout.n_features or layout.least_width
         self._lines = 0
         self._bytes_per_line = 1.0
 
@@ -189,7 +229,17 @@ class _Parser:
 
     def rows_expected(self, size: int) -> int:
         """A generous guess at the lines of a file of this size: rows that stay empty take no memory."""
-        return int(1.1 * size / self._bytes_per_line) + 1000
+        return int(1.1 * size / self._bytes_per_line) + 1000 if size else 0
+
+    def width_of(self, block: Block) -> int:
+        """The number of features of the widest row of a block."""
+        (task,) = _tasks([block], np.empty((0, 0)))
+        try:
+            return int(self._sweep(task, 0, 0)[2][parsing.WIDTH])
+        except _BadLine:  # it will be found again, and told
+            return 0
+        finally:
+            block.release()
 
     def accept(self, result: Piece | Fault) -> Piece:
         """Count the lines of a piece, or raise what is wrong with it, now that its line number is known."""
@@ -214,18 +264,20 @@ class _Parser:
                     block.release()
                     return piece
             except _BadLine as bad:
-                return fault_at(block, bad.position, bad.problem)
+                return fault_at(block, bad.position, bad.problem, self.layout.dtype)
             if status == parsing.TOO_WIDE and self.layout.n_features is None:
+                if task.cells is not None:
+                    raise _TooWide
                 width, task = int(report[parsing.WIDTH]), _Task(block, task.lines)
             elif status == parsing.TOO_WIDE:
                 problem = f"feature {report[parsing.WIDTH]} does not fit n_features={self.layout.n_features}"
-                return fault_at(block, int(report[parsing.POSITION]), problem)
+                return fault_at(block, int(report[parsing.POSITION]), problem, self.layout.dtype)
             elif status == parsing.TOO_MANY_HARD:
                 hard_numbers = int(report[parsing.HARD_NUMBERS])
             elif status == parsing.INDEX_ZERO and self.layout.may_turn_zero_based:
                 raise _ReadAgain(replace(self.layout, first_index=0, may_turn_zero_based=False))
             else:
-                return fault_at(block, int(report[parsing.POSITION]), PROBLEMS[status])
+                return fault_at(block, int(report[parsing.POSITION]), PROBLEMS[status], self.layout.dtype)
 
     def _sweep(
         self, task: _Task, width: int, hard_numbers: int

@@ -64,39 +64,39 @@ class _Lines:
             yield from block
 
     def _format(self, rows: tuple[int, int]) -> list[memoryview]:
+        """The lines of some rows: formatted by the kernel, but for rows that it gives back."""
         first, last = rows
-        finished: list[memoryview] = []
-        while first < last:
-            text, stopped = self._format_until_stuck(first, last)
-            finished.append(text)
-            if stopped < last:
-                finished.append(memoryview(self._format_plainly(stopped)))
-                stopped += 1
-            first = stopped
-        return finished
-
-    def _format_until_stuck(self, first: int, last: int) -> tuple[memoryview, int]:
         heads, head_ends = _joined(self._head(row) for row in range(first, last))
         tails, tail_ends = _joined(self._tail(row) for row in range(first, last))
         width = -1 if self._sparse else self._queries.n_features
         cells = int(self._row_starts[last] - self._row_starts[first]) if self._sparse else (last - first) * width
         out = np.empty(len(heads) + len(tails) + (last - first) + cells * LONGEST_CELL, dtype=np.uint8)
-        length, stopped = format_rows(
-            first,
-            last,
-            self._cells,
-            self._columns,
-            self._row_starts,
-            width,
-            self._first_index,
-            self._single,
-            heads,
-            head_ends,
-            tails,
-            tail_ends,
-            out,
-        )
-        return out[:length].data, stopped
+        finished: list[memoryview] = []
+        row, length = first, 0
+        while row < last:
+            start = length
+            length, row = format_rows(
+                first,
+                row,
+                last,
+                self._cells,
+                self._columns,
+                self._row_starts,
+                width,
+                self._first_index,
+                self._single,
+                heads,
+                head_ends,
+                tails,
+                tail_ends,
+                out,
+                start,
+            )
+            finished.append(out[start:length].data)
+            if row < last:
+                finished.append(memoryview(self._format_plainly(row)))
+                row += 1
+        return finished
 
     def _head(self, row: int) -> bytes:
         return f"{_plain(self._grades[row])} qid:{self._queries.qid[row]}".encode()
@@ -130,10 +130,15 @@ def _joined(texts: Iterable[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
 
 
 def _check_ids(queries: Queries) -> None:
-    """Ids must be words: white space would end them, and # would begin a comment."""
+    """Ids must be words, and different as text: white space would end them, and # would begin a comment."""
+    written: dict[str, object] = {}
     for query in queries.query_ids.tolist():
-        if str(query).split() != [str(query)] or "#" in str(query):
-            raise DataError(f"query id {query!r} cannot be written as text: it is empty or holds white space or #")
+        text = str(query)
+        if isinstance(query, bytes) or text.split() != [text] or "#" in text:
+            raise DataError(f"query id {query!r} cannot be text: it is empty, bytes, or holds white space or #")
+        if text in written:
+            raise DataError(f"query ids {written[text]!r} and {query!r} would be one and the same as text")
+        written[text] = query
     if queries.doc_ids is not None:
         for row, doc_id in enumerate(queries.doc_ids.tolist()):
             if doc_id and doc_id.split() != [doc_id]:
