@@ -19,7 +19,9 @@ from rankwright.data.svmlight.decimals import (
     NULL,
     NUMBER,
     POWERS_OF_TEN,
+    WHOLE_POWERS_OF_TEN,
     read_decimal,
+    scaled,
 )
 from rankwright.engines.compile import inlined_kernel, kernel
 from rankwright.engines.words import (
@@ -68,7 +70,7 @@ def _next_feature_guesses() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint
 
 _GUESS_WORDS, _GUESS_MASKS, _GUESS_LENGTHS = _next_feature_guesses()
 
-_SIGNED_POWERS = np.concatenate([POWERS_OF_TEN[:8], -POWERS_OF_TEN[:8]])
+_SIGNED_POWERS = np.concatenate([POWERS_OF_TEN[:16], -POWERS_OF_TEN[:16]])
 
 
 @kernel
@@ -117,7 +119,38 @@ def _read_short(text: int, i: int) -> tuple[float, int]:
         return 0.0, i
     decimals = (bits - whole) * pointed
     whole_number = np.int64(digits_value(digits, np.int64(bits >> U64(3))))
-    return whole_number / _SIGNED_POWERS[(decimals >> U64(3)) + minus], end
+    return whole_number / _SIGNED_POWERS[(decimals >> U64(3)) + (minus << U64(1))], end
+
+
+@inlined_kernel
+def _read_longer(text: int, i: int) -> tuple[float, int]:
+    """A number with a point and at most 19 digits and its end, or (0, i) if it is not such a one."""
+    minus = np.int64(byte_at(text, i) == _MINUS)
+    word = load8(text, i + minus)
+    whole = digits_at_start(word)
+    point = i + minus + whole
+    fraction = load8(text, point + 1)
+    decimals = digits_at_start(fraction)
+    w = digits_value(word, whole) * WHOLE_POWERS_OF_TEN[decimals] + digits_value(fraction, decimals)
+    more = decimals
+    while more == 8 and decimals <= 16:
+        fraction = load8(text, point + 1 + decimals)
+        more = digits_at_start(fraction)
+        w = w * WHOLE_POWERS_OF_TEN[more] + digits_value(fraction, more)
+        decimals += more
+    end = point + 1 + decimals
+    number = 0.0
+    if decimals == 0 or whole + decimals > 19 or byte_at(text, point) != _POINT or byte_at(text, end) > _SPACE:
+        end = i
+    elif whole + decimals <= 15:
+        number = np.int64(w) / _SIGNED_POWERS[U64(decimals + 16 * minus)]
+    else:
+        status, number = scaled(w, -decimals)
+        if status != NUMBER:
+            end = i
+        if minus:
+            number = -number
+    return number, end
 
 
 @kernel
@@ -131,6 +164,8 @@ def _read_run(text: int, i: int, index: int, stop: int, cells: Any, place: Any) 
             break
         start = i + _GUESS_LENGTHS[index]
         number, end = _read_short(text, start)
+        if end == start:
+            number, end = _read_longer(text, start)
         if end == start:
             kind, number, end = read_decimal(text, start)
             if kind != NUMBER or not abs(number) < _SURELY_FITS or not _ends_token(byte_at(text, end)):
