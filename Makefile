@@ -12,23 +12,24 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: demo test test-extras lint clean
 
-$(BIN)/python:
+$(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rankwright needs Python 3.11 or newer; try: make PYTHON=python3.11 …")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
-$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP) --editable '.[test]'
 	@touch $@
 
-$(VENV)/.extras: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.extras: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP) --editable '.[test,peers]'
 	@touch $@
 
-$(VENV)/.lint: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.lint: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP) --editable '.[lint]'
 	@touch $@
 

@@ -27,9 +27,10 @@ def as_key(row):
     return tuple("nan" if value != value else float(value) + 0.0 for value in row)
 
 
-def brute_force(x, y, qid):
+def brute_force(x, y, qid, sparse):
     """The plain statement of what :func:`inspect` finds, one value at a time."""
     n = x.shape[1]
+    absent = [sparse and not x[:, j].any() for j in range(n)]
     queries = {query: np.flatnonzero(qid == query) for query in dict.fromkeys(qid.tolist())}
     varies = [any(not same(x[i, j], x[rows[0], j]) for rows in queries.values() for i in rows) for j in range(n)]
     constant = [all(same(value, x[0, j]) for value in x[:, j]) for j in range(n)]
@@ -44,7 +45,8 @@ def brute_force(x, y, qid):
     names = [f"f{j + 1}" for j in range(n)]
     firsts = [next(k for k in range(n) if varies[k] and columns[k] == columns[j]) if varies[j] else j for j in range(n)]
     return {
-        "constant": tuple(names[j] for j in range(n) if constant[j]),
+        "absent": sum(absent),
+        "constant": tuple(names[j] for j in range(n) if constant[j] and not absent[j]),
         "within": tuple(names[j] for j in range(n) if not constant[j] and not varies[j]),
         "not_finite": tuple(
             NotFinite(names[j], int(np.isnan(x[:, j]).sum()), int(np.isinf(x[:, j]).sum()))
@@ -63,6 +65,7 @@ def brute_force(x, y, qid):
 
 def found_of(found):
     return {
+        "absent": found.features.absent,
         "constant": found.features.constant,
         "within": found.features.constant_within_queries,
         "not_finite": found.features.not_finite,
@@ -90,15 +93,23 @@ def test_agrees_with_brute_force(data, dtype, layout):
     x, y, qid = data
     made = {"dense": np.ascontiguousarray, "fortran": np.asfortranarray, "CSR": sp.csr_array}[layout](x.astype(dtype))
     found = inspect(Queries(made, y, qid))
-    assert found_of(found) == brute_force(x, y, qid)
+    assert found_of(found) == brute_force(x, y, qid, layout == "CSR")
     assert found.layout == ("CSR" if layout == "CSR" else "dense")
     assert found.dtype == np.dtype(dtype).name
+
+
+def test_millions_of_features_that_no_document_has():
+    stored = sp.csr_array((np.array([1.0, 2.0]), np.array([5, 29_999_999]), np.array([0, 1, 2])), shape=(2, 30_000_000))
+    found = inspect(Queries(stored, [0, 1]))
+    assert found.features.absent == 29_999_998
+    assert found.features.constant == ()
+    assert "29,999,998" in str(found)
 
 
 def test_stored_zeros_are_zeros():
     stored = sp.csr_array((np.zeros(3), np.array([0, 0, 0]), np.array([0, 1, 2, 3])), shape=(3, 2))
     found = inspect(Queries(stored, [0, 0, 1]))
-    assert found.features.constant == ("f1", "f2")
+    assert (found.features.constant, found.features.absent) == (("f1",), 1)
     assert found.density == 0
     assert (found.duplicate_rows, found.contradictory_rows) == (2, 1)
 

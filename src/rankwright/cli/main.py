@@ -1,13 +1,6 @@
-"""The ``rankwright`` command and its exit codes.
+"""The ``rankwright`` command.
 
-==== ================================================================
-   0 fine
-   2 wrong usage, or a parameter with a value that it cannot have
-  65 malformed data
-  66 an input file is missing or cannot be read
-  73 an output file cannot be created
- 130 interrupted
-==== ================================================================
+Exit codes are listed in ``rankwright --help``, and named in :class:`rankwright.cli.output.Exit`.
 
 Results go to standard output; errors, warnings and progress go to standard error. If the reader of the
 results goes away (``| head``), the command ends quietly, with 1. Nothing heavier than Typer is imported

@@ -55,9 +55,7 @@ class Columns:
 def columns_of(queries: Queries) -> Columns:
     """The columns that queries are written to."""
     sparse = sp.issparse(queries.X)
-    names: tuple[str, ...] | None = queries.feature_names
-    if sparse and names == tuple(f"f{j}" for j in range(1, queries.n_features + 1)):
-        names = None
+    names = None if sparse and not queries.has_feature_names else queries.feature_names
     kind = type(queries.supervision)
     return Columns("qid", LABEL_COLUMNS[kind], kind, None if queries.doc_ids is None else DOC_ID, names, sparse)
 

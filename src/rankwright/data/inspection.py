@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -115,10 +114,12 @@ class Outliers:
 class FeatureFindings:
     """What looks wrong with the features, by name.
 
-    ``constant_within_queries`` leaves out those that are constant overall, and ``duplicates`` both: such a
-    feature cannot change the order of documents, whatever it equals.
+    ``absent`` counts the features of CSR data that no document has; they are not named among the constant
+    ones. ``constant_within_queries`` leaves out those that are constant overall, and ``duplicates`` both:
+    such a feature cannot change the order of documents, whatever it equals.
     """
 
+    absent: int = 0
     constant: tuple[str, ...] = ()
     constant_within_queries: tuple[str, ...] = ()
     not_finite: tuple[NotFinite, ...] = ()
@@ -184,7 +185,8 @@ def inspect(queries: Queries) -> Inspection:
     """
     x: Any = queries.X
     look = partial(_look_at_columns, queries, _Columns(queries), _Labels.of(queries))
-    looks = list(map_in_order(look, _column_ranges(queries)))
+    present = _columns_present(x)
+    looks = list(map_in_order(look, np.array_split(present, thread_count())))
     columns = [column for some, _ in looks for column in some]
     row_fingerprints = np.zeros(queries.n_documents, dtype=np.uint64)
     for _, fingerprints in looks:
@@ -202,7 +204,7 @@ def inspect(queries: Queries) -> Inspection:
         documents_per_query=_spread(queries.sizes),
         one_document_queries=int(np.count_nonzero(queries.sizes == 1)),
         grades=_grade_summary(queries),
-        features=_feature_findings(columns),
+        features=_feature_findings(columns, absent=queries.n_features - len(present)),
         duplicate_rows=duplicate_rows,
         contradictory_rows=contradictory_rows,
     )
@@ -305,32 +307,33 @@ class _Column(NamedTuple):
     outliers: Outliers | None
 
 
-def _column_ranges(queries: Queries) -> list[range]:
-    """The columns in as many runs as there are threads."""
-    cuts = np.linspace(0, queries.n_features, thread_count() + 1).astype(int).tolist()
-    return [range(first, last) for first, last in pairwise(cuts) if first < last]
+def _columns_present(x: Any) -> npt.NDArray[np.int64]:
+    """The columns that have anything stored: of millions of hashed features, the few that occur."""
+    if sp.issparse(x):
+        return np.unique(x.indices).astype(np.int64)
+    return np.arange(x.shape[1])
 
 
 def _look_at_columns(
-    queries: Queries, columns: _Columns, labels: _Labels | None, chosen: range
+    queries: Queries, columns: _Columns, labels: _Labels | None, chosen: npt.NDArray[np.int64]
 ) -> tuple[list[_Column], npt.NDArray[np.uint64]]:
     """What is found about some columns, and their part of the fingerprint of each row."""
     row_fingerprints = np.zeros(queries.n_documents, dtype=np.uint64)
-    names = queries.feature_names
     found = []
-    for j in chosen:
+    for j in chosen.tolist():
+        name = queries.feature_name(j)
         positions, values = columns[j]
         bits = values.view(np.uint64)
         facts = ColumnFacts(*scan_column(j, positions, values, bits, columns.offsets, row_fingerprints))
         leak, identifier, outliers = None, None, None
         if facts.varies_in_a_query and labels is not None:
-            leak = _leak(names[j], positions, values, columns.offsets, labels)
+            leak = _leak(name, positions, values, columns.offsets, labels)
         # With zeros in three quarters of the rows, the quartiles are zero and the numbers are not different.
         if facts.low < facts.high and 4 * facts.nonzero > queries.n_documents:
             column = _filled(positions, values, queries.n_documents)
-            identifier = _identifier(names[j], column, facts, queries)
-            outliers = _outliers(names[j], column, facts) if identifier is None else None
-        found.append(_Column(names[j], facts, leak, identifier, outliers))
+            identifier = _identifier(name, column, facts, queries)
+            outliers = _outliers(name, column, facts) if identifier is None else None
+        found.append(_Column(name, facts, leak, identifier, outliers))
     return found, row_fingerprints
 
 
@@ -392,7 +395,7 @@ def _outliers(name: str, column: npt.NDArray[np.float64], facts: ColumnFacts) ->
     return None
 
 
-def _feature_findings(columns: list[_Column]) -> FeatureFindings:
+def _feature_findings(columns: list[_Column], absent: int) -> FeatureFindings:
     constant, within_queries, useful = [], [], []
     for column in columns:
         if column.facts.varies_in_a_query:
@@ -402,6 +405,7 @@ def _feature_findings(columns: list[_Column]) -> FeatureFindings:
         else:
             within_queries.append(column.name)
     return FeatureFindings(
+        absent=absent,
         constant=tuple(constant),
         constant_within_queries=tuple(within_queries),
         not_finite=tuple(

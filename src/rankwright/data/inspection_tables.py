@@ -107,7 +107,9 @@ def _feature_findings(features: FeatureFindings) -> Iterator[Finding]:
         ("features that number documents", [f"{it.feature} ({it.kind})" for it in features.identifiers]),
         ("extreme outliers", [f"{it.feature} ({it.low:.3g} to {it.high:.3g})" for it in features.outliers]),
     ]
-    return ((what, len(names), _listed(names)) for what, names in findings if names)
+    if features.absent:
+        yield "features that are never there", features.absent, "no document has them"
+    yield from ((what, len(names), _listed(names)) for what, names in findings if names)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -282,7 +282,7 @@ def _note_from_json(metadata: dict[bytes, bytes]) -> _Note | None:
             "sparse": bool(sparse),
             "n_features": int(n_features),
             "features": list() | None as features,
-        } if kind in kinds and n_features >= 0 and _are_names(features, n_features, may_lack=sparse):
+        } if kind in kinds and 0 <= n_features < 2**31 and _are_names(features, n_features, may_lack=sparse):
             names = None if features is None else tuple(features)
             return _Note(Columns(qid, label, kinds[kind], doc, names, sparse), n_features)
     raise DataError(

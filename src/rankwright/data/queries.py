@@ -146,8 +146,16 @@ class Queries:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the features: as given, or ``f1``, ``f2``, …"""
-        names = self._feature_names
-        return tuple(f"f{j}" for j in range(1, self.n_features + 1)) if names is None else names
+        return tuple(map(self.feature_name, range(self.n_features)))
+
+    @property
+    def has_feature_names(self) -> bool:
+        """Whether the features were given names."""
+        return self._feature_names is not None
+
+    def feature_name(self, column: int) -> str:
+        """The name of one feature."""
+        return f"f{column + 1}" if self._feature_names is None else self._feature_names[column]
 
     @property
     def n_queries(self) -> int:
