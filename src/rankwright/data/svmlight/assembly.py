@@ -31,14 +31,10 @@ class Piece:
 
 
 def dense_rows(pieces: list[Piece], whole: npt.NDArray[Any], rows: int, width: int, fill: float) -> npt.NDArray[Any]:
-    """The dense cells of all pieces: ``whole`` itself, if all of them stand there."""
-    if whole.shape[1] == width and all(piece.place is not None for piece in pieces):
-        row = 0
-        for piece in pieces:  # blank and comment lines have left gaps, which the rows below fill
-            if row != piece.place:
-                whole[row : row + piece.rows] = whole[piece.place : piece.place + piece.rows]  # type: ignore[operator]
-            row += piece.rows
-        return whole[:rows]
+    """The dense cells of all pieces: within ``whole``, if all of them stand there."""
+    places = [piece.place for piece in pieces if piece.place is not None]
+    if whole.shape[1] == width and len(places) == len(pieces):
+        return _gaps_closed(whole, places, [piece.rows for piece in pieces])
     x = np.empty((rows, width), whole.dtype)
     starts = np.cumsum([0, *(piece.rows for piece in pieces)])
 
@@ -53,6 +49,23 @@ def dense_rows(pieces: list[Piece], whole: npt.NDArray[Any], rows: int, width: i
     for _ in map_in_order(copy, zip(starts.tolist(), pieces, strict=False)):
         pass
     return x
+
+
+def _gaps_closed(whole: npt.NDArray[Any], places: list[int], lengths: list[int]) -> npt.NDArray[Any]:
+    """The rows that stand at the given places, moved together where blank and comment lines have left gaps.
+
+    The pieces that lie the same number of lines too far down as most rows do stay where they are: behind a
+    comment at the head of a file, that is all but the first piece.
+    """
+    starts = np.cumsum([0, *lengths])[:-1]
+    shifts = np.array(places) - starts
+    stay = int(max(np.unique(shifts), key=lambda shift: np.sum(lengths, where=shifts == shift)))
+    pieces = list(zip(places, (starts + stay).tolist(), lengths, strict=True))
+    upwards = [piece for piece in pieces if piece[0] > piece[1]]
+    downwards = [piece for piece in reversed(pieces) if piece[0] < piece[1]]
+    for place, target, length in [*upwards, *downwards]:
+        whole[target : target + length] = whole[place : place + length]
+    return whole[stay : stay + sum(lengths)]
 
 
 def csr_rows(pieces: list[Piece], rows: int, width: int, dtype: np.dtype[Any]) -> sp.csr_array:
