@@ -51,7 +51,7 @@ def same_features(one, two):
         np.testing.assert_array_equal(one, two)
 
 
-def same_queries(one, two):
+def assert_same_queries(one, two):
     """Everything is equal: features bit for bit (NaN is NaN), supervision, ids, names."""
     same_features(one.X, two.X)
     same_supervision(one.supervision, two.supervision)
@@ -117,7 +117,7 @@ def supervisions(draw, qid):
 @given(queries=any_queries(names=text.map(lambda name: f"x{name}")))
 def test_frames_give_back_the_queries_they_were_made_of(backend, queries):
     features = queries.feature_names if sp.issparse(queries.X) else None
-    same_queries(from_frame(to_frame(queries, backend), features=features), queries)
+    assert_same_queries(from_frame(to_frame(queries, backend), features=features), queries)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -147,20 +147,20 @@ def test_csr_features_are_lists_and_keep_empty_columns(backend):
         "values",
         "n_features",
     ]
-    same_queries(from_frame(frame), queries)
+    assert_same_queries(from_frame(frame), queries)
 
 
 def test_a_slice_of_a_table():
     graph = rw.PreferenceGraph(4, [1, 2, 3], [0, 3, 2], [1.0, 2.0, 3.0])
     x = sp.csr_array(np.arange(12.0).reshape(4, 3))
     queries = rw.Queries(x, graph, ["a", "a", "b", "b"], doc_ids=list("wxyz"))
-    same_queries(from_frame(to_frame(queries, "pyarrow").slice(2)), queries[1])
+    assert_same_queries(from_frame(to_frame(queries, "pyarrow").slice(2)), queries[1])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_preference_graph_without_edges(backend):
     queries = rw.Queries(np.eye(2), rw.PreferenceGraph(2, [], []))
-    same_queries(from_frame(to_frame(queries, backend)), queries)
+    assert_same_queries(from_frame(to_frame(queries, backend)), queries)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -173,7 +173,7 @@ def test_no_rows(backend, x):
 def test_queries_offer_both_ways():
     queries = rw.Queries([[1.0], [2.0]], [0, 1], ["a", "b"])
     assert isinstance(queries.to_frame(), pd.DataFrame)
-    same_queries(rw.from_frame(queries.to_frame("polars")), queries)
+    assert_same_queries(rw.from_frame(queries.to_frame("polars")), queries)
 
 
 # Into queries
@@ -197,7 +197,7 @@ def test_named_columns(backend):
 def test_a_feature_called_rank_stays_a_feature_beside_grades(backend):
     queries = from_frame(make_frame(backend, {"qid": [1, 1], "label": [0, 1], "rank": [9, 8]}))
     assert queries.feature_names == ("rank",)
-    same_queries(from_frame(to_frame(queries, backend)), queries)
+    assert_same_queries(from_frame(to_frame(queries, backend)), queries)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

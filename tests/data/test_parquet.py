@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_frames import any_queries, same_queries, text
+from test_frames import any_queries, assert_same_queries, text
 
 import rankwright as rw
 from rankwright.data import parquet
@@ -45,7 +45,7 @@ def small(tmp_path):
 def test_what_is_written_is_read_back_exactly(queries):
     with TemporaryDirectory() as folder:
         read = rw.read_parquet(written(queries, folder))
-    same_queries(read, queries)
+    assert_same_queries(read, queries)
     assert sp.issparse(read.X) or read.X.flags.c_contiguous
 
 
@@ -55,7 +55,7 @@ def test_row_groups_hold_whole_queries_in_order_of_first_appearance(queries, gro
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "_GROUP_ROWS", group_rows)
         path = written(queries, folder)
-        same_queries(rw.read_parquet(path), queries[:])
+        assert_same_queries(rw.read_parquet(path), queries[:])
         file = pq.ParquetFile(path)
         qid_column = json.loads(file.metadata.metadata[b"rankwright"])["qid"]
         groups = [file.read_row_group(group)[qid_column].to_pylist() for group in range(file.num_row_groups)]
@@ -76,18 +76,18 @@ def test_row_groups_of_wide_rows_hold_fewer_rows(tmp_path, monkeypatch):
     queries = rw.Queries(np.ones((9, 10)), np.zeros(9), np.arange(9))
     metadata = pq.ParquetFile(written(queries, tmp_path)).metadata
     assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [3, 3, 3]
-    same_queries(rw.read_parquet(tmp_path / "queries.parquet"), queries)
+    assert_same_queries(rw.read_parquet(tmp_path / "queries.parquet"), queries)
 
 
 @pytest.mark.parametrize("x", [None, np.zeros((3, 0), np.float32), np.zeros((0, 2)), sp.csr_array((0, 5))])
 def test_no_features_or_no_rows(tmp_path, x):
     queries = rw.Queries(x, np.zeros(3 if x is None else x.shape[0]))
-    same_queries(rw.read_parquet(written(queries, tmp_path)), queries)
+    assert_same_queries(rw.read_parquet(written(queries, tmp_path)), queries)
 
 
 def test_dates_as_query_ids(tmp_path):
     queries = rw.Queries([[1.0], [2.0]], [0, 1], np.array(["2024-02-29", "1999-01-01"], "datetime64[D]"))
-    same_queries(rw.read_parquet(written(queries, tmp_path)), queries)
+    assert_same_queries(rw.read_parquet(written(queries, tmp_path)), queries)
 
 
 def test_csr_features_are_lists_in_the_file(tmp_path):
@@ -131,7 +131,7 @@ def test_a_frame_written_by_polars(tmp_path):
     x = sp.csr_array(([1.0, 2.0], ([0, 1], [1, 3])), shape=(2, 6))
     queries = rw.Queries(x, rw.FullRanking([2, 1]), doc_ids=["a", "b"])
     queries.to_frame("polars").write_parquet(tmp_path / "polars.parquet")
-    same_queries(rw.read_parquet(tmp_path / "polars.parquet"), queries)
+    assert_same_queries(rw.read_parquet(tmp_path / "polars.parquet"), queries)
 
 
 def test_arguments_override_what_the_file_says(tmp_path):
@@ -141,7 +141,7 @@ def test_arguments_override_what_the_file_says(tmp_path):
     np.testing.assert_array_equal(read.y, [1, 3, 5])
     np.testing.assert_array_equal(read.X, [[0], [2], [4]])
     assert read.feature_names == ("a",)
-    same_queries(rw.read_parquet(path, label="rank"), queries)
+    assert_same_queries(rw.read_parquet(path, label="rank"), queries)
     with pytest.raises(DataError, match="'b' is named twice, as label and as features"):
         rw.read_parquet(path, label="b")
     with pytest.raises(ParameterError, match="not the string 'a'"):
@@ -174,7 +174,7 @@ def test_the_note_is_as_documented(small):
     assert json.loads(pq.read_metadata(small).metadata[b"rankwright"]) == GOOD_NOTE
     before = rw.read_parquet(small)
     replace_note(small, GOOD_NOTE)
-    same_queries(rw.read_parquet(small), before)
+    assert_same_queries(rw.read_parquet(small), before)
 
 
 @pytest.mark.parametrize(

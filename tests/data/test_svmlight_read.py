@@ -411,10 +411,10 @@ def test_binary_junk_is_an_error_or_data_but_never_a_crash(tmp_path_factory, jun
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK", 40)
         patch.setattr(blocks, "SAMPLE", 30)
-        _read_junk(tmp_path_factory, junk)
+        check_reading_junk(tmp_path_factory, junk)
 
 
-def _read_junk(tmp_path_factory, junk):
+def check_reading_junk(tmp_path_factory, junk):
     try:
         queries = read(tmp_path_factory.mktemp("junk"), junk)
     except rw.DataError:
