@@ -140,6 +140,29 @@ def test_ids_of_time():
     queries = rw.Queries(None, [0, 1, 2], days)
     assert queries.select([days[1]]).y.tolist() == [1]
     assert queries.grouping.query_id(0) == datetime.datetime(2026, 1, 2)
+    near = np.array(["2026-01-01T00:00:00.000000001", "2026-01-01T00:00:00.000000002"], "M8[ns]")
+    assert rw.Queries(None, [1, 0], near).select(near[:1]).y.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "qid", [["a", b"a"], [2**63 + 1, 2**63, -1], [2**53, 2**53 + 1, 0.5], ["a", "a\0"], [b"a", b"a\0"], [1, "1"]]
+)
+def test_different_ids_stay_different(qid):
+    assert rw.Queries(None, np.zeros(len(qid)), qid).n_queries == len(qid)
+
+
+def test_what_happens_to_a_frame_or_csr_later_does_not_show():
+    frame = pd.DataFrame({"y": [0, 1], "q": [1, 2], "x": [0.5, 0.25]})
+    csr = sp.csr_array(np.eye(2))
+    made = [rw.Queries(csr, frame["y"], frame["q"]), rw.from_frame(frame, label="y", qid="q")]
+    frame.loc[0, ["y", "q"]] = [-9, 55]
+    csr.indices[:] = 2_000_000_000
+    csr.indptr[1:] = 2_000_000_000
+    for queries in made:
+        assert (queries.y.tolist(), queries.qid.tolist()) == ([0, 1], [1, 2])
+    assert made[0].X.indices.tolist() == [0, 1]
+    assert made[0].X.indptr.tolist() == [0, 1, 2]
+    assert not made[0].grouping.codes.flags.writeable
 
 
 def test_masked_values_are_missing():
@@ -161,6 +184,7 @@ def test_repr():
         (lambda: rw.Queries([1, 2], [0, 1]), "two dimensions"),
         (lambda: rw.Queries([["x"], ["y"]], [0, 1]), "features must be numbers"),
         (lambda: rw.Queries([[1j]], [0]), "not complex"),
+        (lambda: rw.Queries([[1], [2]], [0, 1], qid=pd.Series([[1, 2], [3]])), "single values"),
         (lambda: rw.Queries([[1], [2]], [0, 1], qid=pd.array(["a", pd.NA])), "row 1 has no query id"),
         (lambda: rw.Queries([[1], [2]], [0, 1], qid=[1]), "one query id for each of the 2 rows"),
         (lambda: rw.Queries([[1], [2]], [0, 1], qid=[1, np.nan]), "row 1 has no query id"),

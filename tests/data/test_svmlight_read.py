@@ -314,11 +314,34 @@ def test_bad_options_are_named(tmp_path, options, named):
 def test_query_ids_of_all_kinds(tmp_path):
     assert read(tmp_path, "1 qid:a-b 1:1\n0 qid:7 1:1\n").qid.tolist() == ["a-b", "7"]
     assert read(tmp_path, "1 qid:007 1:1\n0 qid:7 1:1\n").qid.tolist() == ["007", "7"]
-    assert read(tmp_path, "1 qid:-3 1:1\n").qid.tolist() == ["-3"]
+    assert read(tmp_path, "1 qid:-3 1:1\n1 qid:4 1:1\n").qid.tolist() == [-3, 4]
+    assert read(tmp_path, "1 qid:-0 1:1\n1 qid:- 1:1\n").qid.tolist() == ["-0", "-"]
     assert read(tmp_path, "1 qid:123456789012345678901 1:1\n").qid.tolist() == ["123456789012345678901"]
     assert read(tmp_path, "1 qid:100000000000000000 1:1\n").qid.tolist() == [100000000000000000]
     assert read(tmp_path, "1 qid:zürich 1:1 # ✓\n").qid.tolist() == ["zürich"]
     assert read(tmp_path, "1 qid:zürich 1:1 # ✓\n").doc_ids.tolist() == ["✓"]
+
+
+def test_text_ids_on_a_line_that_is_not_read_to_its_end(tmp_path):
+    assert read(tmp_path, "1 qid:a 0:1 1:2\n0 qid:b 0:3 1:2\n").X.tolist() == [[1, 2], [3, 2]]
+    with pytest.raises(rw.ParseError, match="line 1, column 11: expected a number"):
+        read(tmp_path, "1 qid:a 1:x\n")
+
+
+def test_a_long_head_of_comments(tmp_path):
+    for compress in (bytes, gzip.compress):
+        assert read(tmp_path, compress(b"# c\n" * 30_000 + b"1 1:1\n0 1:2\n")).n_queries == 1
+        assert read(tmp_path, compress(b"# c\n" * 30_000 + b"1 qid:1 1:1\n0 qid:2 1:2\n")).n_queries == 2
+
+
+def test_few_wide_rows_need_no_more_memory_than_they_take(tmp_path):
+    assert read(tmp_path, "1 qid:a 1:1\n1 qid:b 1:1 3000000:1\n", missing="nan").X.shape == (2, 3_000_000)
+
+
+def test_comments_between_all_rows_leave_no_room_behind(tmp_path, tiny_blocks):
+    X = read(tmp_path, "".join(f"1 qid:1 1:{i} 2:1\n# comment\n\n" for i in range(2000))).X
+    np.testing.assert_array_equal(X[:, 0], np.arange(2000))
+    assert X.base.nbytes < 1.3 * X.nbytes + 10_000
 
 
 def test_no_qid_at_all_is_one_query(tmp_path):

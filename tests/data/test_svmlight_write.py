@@ -176,3 +176,29 @@ def test_links_and_pipes_are_kept(tmp_path):
     reader.join()
     assert read == ["1 qid:4 1:1\n"]
     assert (tmp_path / "pipe.txt").is_fifo()
+
+
+def test_ids_that_the_reader_would_refuse(tmp_path):
+    for name in ("x" * 1001, "é" * 501, "\ud800"):
+        with pytest.raises(rw.DataError, match="query id"):
+            rw.write_svmlight(rw.Queries([[1.0]], [1], [name]), tmp_path / "data.txt")
+        with pytest.raises(rw.DataError, match="document id"):
+            rw.write_svmlight(rw.Queries([[1.0]], [1], doc_ids=[name]), tmp_path / "data.txt")
+
+
+def test_permissions_are_kept(tmp_path):
+    path = tmp_path / "data.txt"
+    path.touch(0o600)
+    path.chmod(0o600)
+    rw.write_svmlight(rw.Queries([[1.0]], [1], [4]), path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_open_pipe_by_its_number(tmp_path):
+    import os
+
+    reading, writing = os.pipe()
+    rw.write_svmlight(rw.Queries([[1.0]], [1], [4]), f"/proc/self/fd/{writing}")
+    os.close(writing)
+    assert os.read(reading, 100) == b"1 qid:4 1:1\n"
+    os.close(reading)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 import rankwright as rw
@@ -47,7 +48,18 @@ def test_parsing_reads_what_measures_print():
 
 
 @pytest.mark.parametrize(
-    "text", ["ndcg(linear)", "ndcg(gain=linear)", "ndcg(gain='cubic')", "ap(level=open('x'))", "ap(x=1)"]
+    "text",
+    [
+        "ndcg(linear)",
+        "ndcg(gain=linear)",
+        "ndcg(gain='cubic')",
+        "ap(level=open('x'))",
+        "ndcg(a)(gain='linear')",
+        "ndcg(gain={[]:1})",
+        "ndcg(**{'gain':'linear'})",
+        "ndcg@99999999999",
+        "ap(x=1)",
+    ],
 )
 def test_parsing_refuses_options_that_are_none(text):
     with pytest.raises(rw.ParameterError):
@@ -64,6 +76,11 @@ def test_parsing_refuses_what_is_no_measure(text):
 def test_cutoff_is_a_positive_whole_number(cutoff):
     with pytest.raises(rw.ParameterError, match="cutoff of nDCG"):
         rw.nDCG @ cutoff
+
+
+def test_numpy_numbers_print_as_plain_ones():
+    measure = rw.ERR(max_grade=np.int64(4))
+    assert rw.parse_measures(str(measure)) == (measure,)
 
 
 def test_refusals():

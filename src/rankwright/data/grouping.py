@@ -51,7 +51,9 @@ class Grouping:
     @cached_property
     def codes(self) -> npt.NDArray[np.intp]:
         """The position of each row's query among ``query_ids``."""
-        return self.scatter(np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets)))
+        codes = self.scatter(np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets)))
+        codes.setflags(write=False)
+        return codes
 
     def gather(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values in row order → values with each query's rows together (the same array if they already are)."""
@@ -74,6 +76,16 @@ class Grouping:
         return plain_values(self.query_ids[q : q + 1])[0]
 
 
+def own_and_frozen(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array if it is read-only memory of its own, else a read-only copy.
+
+    A read-only view is not enough: pandas hands such views out, and then changes what they show.
+    """
+    own = values if values.flags.owndata and not values.flags.writeable else values.copy()
+    own.setflags(write=False)
+    return own
+
+
 def plain_values(ids: npt.NDArray[Any]) -> list[Any]:
     """Ids as plain Python values; NumPy would turn times in nanoseconds into whole numbers."""
     return list(ids.astype("M8[us]").tolist() if ids.dtype.kind == "M" else ids.tolist())
@@ -84,8 +96,9 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     if qid is None:
         return np.zeros(n_rows, dtype=np.int64)
     ids = np.asarray(qid)
-    if ids.dtype.kind in "US" and isinstance(qid, list | tuple) and not all(isinstance(v, str | bytes) for v in qid):
-        ids = np.asarray(qid, dtype=object)  # 7 and "7" are two queries: do not let NumPy turn both into text
+    if isinstance(qid, list | tuple) and _numpy_would_merge(qid, ids):
+        ids = np.empty(len(qid), dtype=object)
+        ids[:] = qid
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1 or len(ids) != n_rows:
@@ -94,7 +107,7 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
         missing = np.isnan(ids)
     elif ids.dtype.kind == "O":
         missing = np.fromiter(map(_is_missing, ids), bool, len(ids))
-        if n_rows and not missing.any() and all(type(value) is str for value in ids):
+        if n_rows and not missing.any() and all(type(value) is str and "\0" not in value for value in ids):
             ids = ids.astype(np.str_)
     elif ids.dtype.kind in "Mm":
         missing = np.isnat(ids)
@@ -102,7 +115,15 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
         missing = np.zeros(0, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no query id")
-    return ids.copy() if ids.flags.writeable else ids
+    return own_and_frozen(ids)
+
+
+def _numpy_would_merge(qid: list[Any] | tuple[Any, ...], ids: npt.NDArray[Any]) -> bool:
+    """Whether different ids may be the same in the array that NumPy makes of them: 7 and "7", or "a" and "a" + NUL."""
+    types = set(map(type, qid))
+    if len(types) > 1 or (types == {int} and ids.dtype.kind == "f"):
+        return True
+    return ids.dtype.kind in "US" and any(("\0" if isinstance(v, str) else b"\0") in v for v in qid)
 
 
 def _is_missing(value: Any) -> bool:
@@ -124,7 +145,10 @@ def _codes_by_first_appearance(ids: npt.NDArray[Any]) -> tuple[npt.NDArray[np.in
     """Number the distinct ids 0, 1, … as they first appear; also where each first appears."""
     if ids.dtype.kind == "O":  # ids that may not be comparable with each other, such as 7 and "7"
         seen: dict[Any, int] = {}
-        codes = np.fromiter((seen.setdefault(value, len(seen)) for value in ids), np.intp, len(ids))
+        try:
+            codes = np.fromiter((seen.setdefault(value, len(seen)) for value in ids), np.intp, len(ids))
+        except TypeError as error:
+            raise DataError(f"query ids must be single values that can be compared: {error}") from None
         return codes, np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
     _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping, plain_values
+from rankwright.data.grouping import Grouping, own_and_frozen
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import DataError
 
@@ -27,7 +27,8 @@ class Queries:
     X : array, sparse matrix, data frame or None
         One row of features per document: float32 and float64 are kept as they are, other numbers become
         float64, sparse input becomes CSR and is never made dense. A pandas, polars or Arrow frame gives
-        its column names too. None: no features, for evaluating scores alone.
+        its column names too. None: no features, for evaluating scores alone. A dense array is not copied:
+        what is done to it later shows here.
     y : array, FullRanking or PreferenceGraph
         The supervision; a plain array is grades.
     qid : array or None
@@ -226,8 +227,11 @@ class Queries:
         >>> rw.Queries([[1], [2], [3]], [0, 1, 0], qid=["a", "b", "c"]).select(["c", "a"]).query_ids
         array(['c', 'a'], dtype='<U1')
         """
-        position = {query: q for q, query in enumerate(plain_values(self.query_ids))}
-        wanted = [plain_values(np.array([v]))[0] if isinstance(v, np.generic) else v for v in query_ids]
+        wanted, known = list(query_ids), self.query_ids.tolist()
+        if self.query_ids.dtype.kind == "M":  # exactly, to the nanosecond
+            known = self.query_ids.astype(np.int64).tolist()
+            wanted = np.array(wanted, self.query_ids.dtype).astype(np.int64).tolist()
+        position = {query: q for q, query in enumerate(known)}
         unknown = [query for query in wanted if query not in position]
         if unknown:
             raise DataError(f"there is no query {unknown[0]!r}")
@@ -289,9 +293,10 @@ def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
 
 
 def _read_only(x: Features) -> Features:
-    """The same numbers through views that cannot be written to; the caller's own arrays stay writable."""
+    """The same numbers through a view that cannot be written to; the caller's own array stays writable."""
     if sp.issparse(x):
-        parts = tuple(map(_read_only, (x.data, x.indices, x.indptr)))
+        # Kernels take indices for bounds, so the caller must not be able to change them.
+        parts = (_read_only(x.data), own_and_frozen(x.indices), own_and_frozen(x.indptr))
         frozen = sp.csr_array(parts, shape=x.shape, copy=False)
         frozen.has_canonical_format = True
         return frozen
@@ -316,8 +321,7 @@ def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[np.str_]
     if doc_ids is None:
         return None
     ids = np.asarray(doc_ids)
-    if ids.dtype.kind != "U" or ids.flags.writeable:
-        ids = ids.astype(np.str_)
+    ids = own_and_frozen(ids) if ids.dtype.kind == "U" else ids.astype(np.str_)
     if ids.shape != (n_rows,):
         raise DataError(f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}")
     ids.setflags(write=False)

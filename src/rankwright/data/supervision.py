@@ -8,15 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.grouping import Grouping
+from rankwright.data.grouping import Grouping, own_and_frozen
 from rankwright.errors import DataError
-
-
-def _frozen(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """An array that nobody writes to: a copy, as what the caller does to its own must not reach the kernels."""
-    frozen = values.copy() if values.flags.writeable else values
-    frozen.setflags(write=False)
-    return frozen
 
 
 class _Remade:
@@ -46,7 +39,7 @@ class Grades(_Remade):
     kind: ClassVar[str] = "grades"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _frozen(_column(self.values, "grades")))
+        object.__setattr__(self, "values", own_and_frozen(_column(self.values, "grades")))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -77,7 +70,7 @@ class FullRanking(_Remade):
         ranks = _column(self.ranks, "ranks")
         if not np.all(ranks == np.floor(ranks)):
             raise DataError("ranks must be whole numbers")
-        object.__setattr__(self, "ranks", _frozen(ranks.astype(np.int64)))
+        object.__setattr__(self, "ranks", own_and_frozen(ranks.astype(np.int64)))
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -120,7 +113,7 @@ class PreferenceGraph(_Remade):
                 f"{len(other)} other rows and {len(weights)} weights"
             )
         for name, values in (("preferred", preferred), ("other", other), ("weights", weights)):
-            object.__setattr__(self, name, _frozen(values))
+            object.__setattr__(self, name, own_and_frozen(values))
 
     def __len__(self) -> int:
         return self.n_documents

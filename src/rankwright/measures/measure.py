@@ -56,7 +56,7 @@ class Measure:
     def __matmul__(self, cutoff: int) -> Measure:
         if self._definition.cutoff == "none":
             raise ParameterError(f"{self.name} takes no cutoff")
-        if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or cutoff < 1:
+        if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or not 1 <= cutoff < 2**31:
             raise ParameterError(f"the cutoff of {self.name} must be a whole number of at least 1, not {cutoff!r}")
         return replace(self, cutoff=int(cutoff))
 
@@ -66,6 +66,7 @@ class Measure:
             if option not in self._definition.options:
                 known = ", ".join(sorted(self._definition.options)) or "none"
                 raise ParameterError(f"{self.name} has no option {option!r} (it has: {known})")
+        options = {name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
         Convention("check", **options)
         return replace(self, options=tuple(sorted({**dict(self.options), **options}.items())))
 
@@ -127,7 +128,7 @@ MEASURES = (DCG, nDCG, MeanNDCG, P, Recall, AP, RR, ERR, PairwiseError, WPD, Zer
 
 _BY_NAME = {measure.name.lower(): measure for measure in MEASURES}
 _ALIASES = {**_BY_NAME, "map": AP, "mrr": RR, "precision": P, "kendall": KendallTau, "tau": KendallTau}
-_SPELLING = re.compile(r"\s*([A-Za-z]+)\s*(?:\((.*)\))?\s*(?:@\s*(\d+))?\s*", re.DOTALL)
+_SPELLING = re.compile(r"\s*([A-Za-z]+)\s*(?:\(([^()]*)\))?\s*(?:@\s*(\d{1,9}))?\s*")
 _BETWEEN_MEASURES = re.compile(r",(?![^(]*\))")  # a comma that is not within parentheses
 
 
@@ -162,8 +163,10 @@ def _parse_options(text: str, word: str) -> dict[str, Any]:
     try:
         call = ast.parse(f"options({text})", mode="eval").body
         if isinstance(call, ast.Call) and not call.args:
-            return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError):
+            options = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+            if None not in options and len(options) == len(call.keywords):
+                return {str(name): value for name, value in options.items()}
+    except (SyntaxError, ValueError, TypeError):
         pass
     raise ParameterError(f"measures: the options of {word!r} are not name=value, with text in quotes")
 

@@ -135,6 +135,7 @@ class StreamedFile(AbstractContextManager["StreamedFile"]):
     def blocks(self) -> Iterator[Block]:
         """The lines of the file, in order."""
         unfinished: list[bytes] = []
+        self._stream.seek(0)
         self._stream.seek(_text_start(self._read(len(_BYTE_ORDER_MARK))))
         while chunk := self._read(BLOCK):
             end = chunk.rfind(b"\n") + 1

@@ -47,7 +47,7 @@ STATUS, POSITION, ROWS, CELLS, WIDTH, HARD_NUMBERS, WORDY_QIDS, DOC_IDS = range(
 REPORT_LENGTH = 8
 
 LARGEST_INDEX = 2**31 - 2
-LONGEST_ID = 1000  # characters; ids are kept in arrays as wide as the longest of them
+LONGEST_ID = 1000  # bytes; ids are kept in arrays as wide as the longest of them
 
 _NEWLINE, _RETURN, _TAB, _SPACE = U64(10), U64(13), U64(9), U64(32)
 _HASH, _COLON, _ZERO, _POINT, _EQUALS, _MINUS = U64(35), U64(58), U64(48), U64(46), U64(61), U64(45)
@@ -180,7 +180,9 @@ def _read_run(text: int, i: int, index: int, stop: int, cells: Any, place: Any) 
 @kernel
 def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
     """(is a whole number that prints back the same, its value, end of the token)."""
-    start = i
+    negative = byte_at(text, i) == _MINUS
+    start = i + 1 if negative else i
+    i = start
     value = U64(0)
     count = 8
     while count == 8 and i - start < 24:
@@ -192,8 +194,9 @@ def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
             value += digits_value(word, count)
             i += count
     length = i - start
-    if _ends_token(byte_at(text, i)) and 0 < length <= 18 and (length == 1 or byte_at(text, start) != _ZERO):
-        return True, np.int64(value), i
+    plain = byte_at(text, start) != _ZERO or (length == 1 and not negative)
+    if _ends_token(byte_at(text, i)) and 0 < length <= 18 and plain:
+        return True, -np.int64(value) if negative else np.int64(value), i
     while not _ends_token(byte_at(text, i)):
         i += 1
     return False, 0, i
@@ -400,6 +403,17 @@ def parse_block(
     report[STATUS], report[POSITION] = status, position
     report[ROWS], report[CELLS], report[WIDTH] = row, seen, widest
     report[HARD_NUMBERS], report[WORDY_QIDS], report[DOC_IDS] = hard_numbers, wordy, docs
+
+
+@kernel
+def count_rows(text: int, start: int, stop: int) -> int:
+    """The lines of text[start:stop] that are neither blank nor a comment."""
+    rows = 0
+    while start < stop:
+        start = _skip_blanks(text, start)
+        rows += 0 if _ends_line(text, start) else 1
+        start = find_byte(text, start, stop, _NEWLINE) + 1
+    return rows
 
 
 @kernel

@@ -145,6 +145,7 @@ class _Task:
 
     block: Block
     lines: int
+    rows: int  # at the most
     place: int | None = None
     cells: npt.NDArray[Any] | None = None
 
@@ -152,10 +153,11 @@ class _Task:
 def _read(layout: _Layout) -> Queries:
     with open_text(layout.path) as source:
         parser = _Parser(layout)
-        parser.look_at(list(source.samples()))
+        parser.look_at(list(source.samples()), source.blocks())
         whole = np.empty((0 if layout.sparse else parser.rows_expected(source.size), parser.width), layout.dtype)
         try:
-            pieces = [parser.accept(result) for result in map_in_order(parser.parse, _tasks(source.blocks(), whole))]
+            results = map_in_order(parser.parse, _tasks(source.blocks(), whole, parser.gaps))
+            pieces = [parser.accept(result) for result in results]
         except _TooWide:
             width = max(map_in_order(parser.width_of, source.blocks()))
             raise _ReadAgain(replace(layout, least_width=width)) from None
@@ -164,20 +166,23 @@ def _read(layout: _Layout) -> Queries:
     return _queries(pieces, whole, layout, with_qid=parser.with_qid)
 
 
-def _tasks(blocks: Iterable[Block], whole: npt.NDArray[Any]) -> Iterator[_Task]:
+def _tasks(blocks: Iterable[Block], whole: npt.NDArray[Any], gaps: bool) -> Iterator[_Task]:
     """The blocks with their parts of the whole array, as long as it has rows left.
 
-    Counting lines costs next to nothing, and spares the copy from small arrays into the large one.
+    Counting lines costs next to nothing, and spares the copy from small arrays into the large one. Counting
+    rows costs more: it is done in files with blank or comment lines between the rows.
     """
     row = 0
     for block in blocks:
         block.prepare()
-        lines = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
-        if row + lines <= len(whole):
-            yield _Task(block, lines, row, whole[row : row + lines].reshape(-1))
+        lines = rows = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
+        if gaps:
+            rows = parsing.count_rows(block.text.ctypes.data, block.start, block.stop)
+        if row + rows <= len(whole):
+            yield _Task(block, lines, rows, row, whole[row : row + rows].reshape(-1))
         else:
-            yield _Task(block, lines)
-        row += lines
+            yield _Task(block, lines, rows)
+        row += rows
 
 
 def _queries(pieces: list[Piece], whole: npt.NDArray[Any], layout: _Layout, with_qid: bool) -> Queries:
@@ -197,7 +202,8 @@ def _queries(pieces: list[Piece], whole: npt.NDArray[Any], layout: _Layout, with
     qid = assembly.query_ids(pieces) if with_qid else None
     grades = np.concatenate([piece.grades for piece in pieces])
     doc_ids = assembly.document_ids(pieces)
-    for own in (grades, qid, doc_ids):
+    csr_parts = (x.indices, x.indptr) if sp.issparse(x) else ()
+    for own in (grades, qid, doc_ids, *csr_parts):
         if own is not None:
             own.setflags(write=False)  # nobody else has them: Queries need not copy them
     return Queries(x, grades, qid, doc_ids=doc_ids)
@@ -211,29 +217,35 @@ class _Parser:
         self.with_qid = True
         self.width = layout.n_features or layout.least_width
         self._lines = 0
-        self._bytes_per_line = 1.0
+        self.gaps = False
+        self._sampled_bytes = self._sampled_rows = 0
 
-    def look_at(self, samples: list[Block]) -> None:
+    def look_at(self, samples: list[Block], blocks: Iterable[Block]) -> None:
         """Learn from some lines how wide the rows are, and whether most cells are missing."""
         if not samples:
             raise ParseError(self.layout.path, "the file is empty")
-        self.with_qid = _first_line_has_qid(samples[0])
+        self.with_qid = _first_row_has_qid(blocks)
         # What is wrong in a sample is told later, when its line number is known.
-        results = list(map(self.parse, _tasks(samples, np.empty((0, 0)))))
+        results = list(map(self.parse, _tasks(samples, np.empty((0, 0)), gaps=False)))
         looks = [result for result in results if isinstance(result, Piece)]
-        self._bytes_per_line = sum(b.stop - b.start for b in samples) / max(1, sum(look.lines for look in looks))
+        lines, rows = sum(look.lines for look in looks), sum(look.rows for look in looks)
+        self.gaps = rows < 0.99 * lines
+        self._sampled_bytes = sum(block.stop - block.start for block in samples)
+        self._sampled_rows = rows if self.gaps else lines
         self.width = max([self.width, *(look.width for look in looks)])
         rows, given = sum(look.rows for look in looks), sum(look.given for look in looks)
         if self.layout.may_turn_sparse and not self.layout.sparse and given < _DENSE_FROM * rows * self.width:
             raise _ReadAgain(replace(self.layout, sparse=True))
 
     def rows_expected(self, size: int) -> int:
-        """A generous guess at the lines of a file of this size: rows that stay empty take no memory."""
-        return int(1.1 * size / self._bytes_per_line) + 1000 if size else 0
+        """A generous guess at the rows of a file of this size: rows that stay empty take no memory."""
+        if self._sampled_bytes >= size:
+            return self._sampled_rows if size else 0
+        return int(1.1 * size * max(self._sampled_rows, 1) / self._sampled_bytes) + 1000
 
     def width_of(self, block: Block) -> int:
         """The number of features of the widest row of a block."""
-        (task,) = _tasks([block], np.empty((0, 0)))
+        (task,) = _tasks([block], np.empty((0, 0)), gaps=False)
         try:
             return int(self._sweep(task, 0, 0)[2][parsing.WIDTH])
         except _BadLine:  # it will be found again, and told
@@ -253,7 +265,7 @@ class _Parser:
     def parse(self, task: _Task) -> Piece | Fault:
         """Parse a block, again with more room if it turns out to need it."""
         block = task.block
-        width = self.width if task.cells is None else len(task.cells) // max(task.lines, 1)
+        width = self.width if task.cells is None else len(task.cells) // max(task.rows, 1)
         hard_numbers = _HARD_NUMBERS_AT_FIRST
         while True:
             try:
@@ -268,7 +280,7 @@ class _Parser:
             if status == parsing.TOO_WIDE and self.layout.n_features is None:
                 if task.cells is not None:
                     raise _TooWide
-                width, task = int(report[parsing.WIDTH]), _Task(block, task.lines)
+                width, task = int(report[parsing.WIDTH]), _Task(block, task.lines, task.rows)
             elif status == parsing.TOO_WIDE:
                 problem = f"feature {report[parsing.WIDTH]} does not fit n_features={self.layout.n_features}"
                 return fault_at(block, int(report[parsing.POSITION]), problem, self.layout.dtype)
@@ -282,17 +294,17 @@ class _Parser:
     def _sweep(
         self, task: _Task, width: int, hard_numbers: int
     ) -> tuple[Piece, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        layout, block, lines = self.layout, task.block, task.lines
+        layout, block, room_for = self.layout, task.block, task.rows
         size = block.stop - block.start
-        if not layout.sparse and layout.may_turn_sparse and lines * width > size:
+        if not layout.sparse and layout.may_turn_sparse and room_for * width > size:
             # A given cell takes four characters or more: fewer than a quarter can be there.
             raise _ReadAgain(replace(layout, sparse=True))
-        room = size // 3 if layout.sparse else lines * width
+        room = size // 3 if layout.sparse else room_for * width
         cells = _scratch(room, layout.dtype) if task.cells is None else task.cells
         columns = _scratch(room if layout.sparse else 0, np.dtype(np.int32))
-        row_ends, qids = np.empty(lines, np.int64), np.empty(lines, np.int64)
-        grades = np.empty(lines, np.float64)
-        qid_spans, doc_spans = np.empty((lines, 2), np.int64), np.empty((lines, 2), np.int64)
+        row_ends, qids = np.empty(room_for, np.int64), np.empty(room_for, np.int64)
+        grades = np.empty(room_for, np.float64)
+        qid_spans, doc_spans = np.empty((room_for, 2), np.int64), np.empty((room_for, 2), np.int64)
         hard = np.empty((hard_numbers, 3), np.int64)
         report = np.zeros(parsing.REPORT_LENGTH, np.int64)
         parsing.parse_block(
@@ -317,7 +329,7 @@ class _Parser:
         )
         rows = int(report[parsing.ROWS])
         piece = Piece(
-            lines=lines,
+            lines=task.lines,
             rows=rows,
             given=int(report[parsing.CELLS]),
             width=int(report[parsing.WIDTH]),
@@ -350,18 +362,19 @@ def _scratch(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.frombuffer(pages, dtype)
 
 
-def _first_line_has_qid(block: Block) -> bool:
+def _first_row_has_qid(blocks: Iterable[Block]) -> bool:
     """Whether the first line that is not blank or a comment names a query: then every line must."""
-    for line in bytes(block.text[block.start : block.stop]).splitlines():
-        words = line.split(b"#", 1)[0].split()
-        if words:
-            return len(words) > 1 and words[1].startswith(b"qid:")
+    for block in blocks:
+        for line in bytes(block.text[block.start : block.stop]).split(b"\n"):
+            words = line.split(b"#", 1)[0].split()
+            if words:
+                return len(words) > 1 and words[1].startswith(b"qid:")
     return True
 
 
 def _texts(block: Block, spans: npt.NDArray[np.int64], errors: str = "strict") -> npt.NDArray[np.str_]:
     """The pieces of text between the given positions, decoded from UTF-8."""
-    longest = max(1, int((spans[:, 1] - spans[:, 0]).max()))
+    longest = int((spans[:, 1] - spans[:, 0]).max(initial=1))
     characters = np.zeros((len(spans), longest), np.uint32)
     if parsing.copy_spans(block.text, spans, characters):
         return characters.view(f"<U{longest}")[:, 0]

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from rankwright.data.paths import atomic_path
 from rankwright.data.queries import Queries
 from rankwright.data.svmlight.formatting import LONGEST_CELL, format_rows
+from rankwright.data.svmlight.parsing import LONGEST_ID
 from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError
 
@@ -136,6 +137,7 @@ def _check_ids(queries: Queries) -> None:
         text = str(query)
         if isinstance(query, bytes) or text.split() != [text] or "#" in text:
             raise DataError(f"query id {query!r} cannot be text: it is empty, bytes, or holds white space or #")
+        _check_length("query", query, text)
         if text in written:
             raise DataError(f"query ids {written[text]!r} and {query!r} would be one and the same as text")
         written[text] = query
@@ -143,3 +145,13 @@ def _check_ids(queries: Queries) -> None:
         for row, doc_id in enumerate(queries.doc_ids.tolist()):
             if doc_id and doc_id.split() != [doc_id]:
                 raise DataError(f"row {row}: document id {doc_id!r} cannot be written as text: it holds white space")
+            _check_length("document", doc_id, doc_id)
+
+
+def _check_length(kind: str, given: object, text: str) -> None:
+    try:
+        length = len(text.encode())
+    except UnicodeEncodeError:
+        raise DataError(f"{kind} id {given!r} cannot be written as text: it has no UTF-8") from None
+    if length > LONGEST_ID:
+        raise DataError(f"{kind} id {given!r} cannot be written as text: it takes more than {LONGEST_ID} bytes")
