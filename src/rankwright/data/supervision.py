@@ -24,6 +24,8 @@ def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must be numbers: {error}") from None
+    if isinstance(values, np.ndarray) and values.dtype != np.float64:
+        column.setflags(write=False)  # it was made here: no need to copy it once more
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
