@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         ParameterError,
         ParseError,
         RankwrightError,
-        RankwrightWarning,
     )
     from rankwright.measures import (
         AP,
@@ -59,7 +58,7 @@ _NAMES = {
     "rankwright.data.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.datasets": ("datasets",),
-    "rankwright.errors": ("DataError", "ParameterError", "ParseError", "RankwrightError", "RankwrightWarning"),
+    "rankwright.errors": ("DataError", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",
@@ -114,7 +113,6 @@ __all__ = [
     "Queries",
     "QueryMinMaxScaler",
     "RankwrightError",
-    "RankwrightWarning",
     "Recall",
     "ZeroOne",
     "__version__",

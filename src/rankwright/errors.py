@@ -17,10 +17,6 @@ class ParameterError(RankwrightError, ValueError):
     """A parameter has a value that it cannot have: the message names the parameter."""
 
 
-class RankwrightWarning(UserWarning):
-    """Something that the caller should know, although the result is well defined."""
-
-
 class ParseError(DataError):
     """A file that does not follow its format, with the place: ``data.txt, line 3, column 17: …``."""
 

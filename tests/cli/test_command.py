@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 import rankwright
 from rankwright.cli.main import app
 from rankwright.data.files import read_queries
-from rankwright.errors import RankwrightWarning
 
 COMMANDS = ("evaluate", "inspect", "convert")
 
@@ -77,7 +76,7 @@ def test_interruption(run, data, monkeypatch):
 def test_a_warning_is_one_line_without_source(run, data, monkeypatch):
     def warn_and_read(path, **options):
         warnings.simplefilter("always")
-        warnings.warn("query 'a' stands in two places", RankwrightWarning, stacklevel=2)
+        warnings.warn("query 'a' stands in two places", UserWarning, stacklevel=2)
         return read_queries(path)
 
     monkeypatch.setattr("rankwright.data.files.read_queries", warn_and_read)
