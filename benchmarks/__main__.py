@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Row, table
 
-NAMES = ("measures", "read_svmlight")
+NAMES = ("measures", "read_svmlight", "rankrls", "lqo", "greedy", "growth")
 
 
 def main() -> None:

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
         nDCG,
         parse_measures,
     )
+    from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+    from rankwright.rankers.kernel_rankrls import KernelRankRLS
+    from rankwright.rankers.rankrls import RankRLS
+    from rankwright.rankers.regression import RegressionRanker
+    from rankwright.selection.leave_query_out import HeldOut, leave_query_out
+    from rankwright.selection.search import search
 
 _NAMES = {
     "rankwright.data.files": ("read_queries", "read_scores", "write_queries"),
@@ -82,6 +88,12 @@ _NAMES = {
         "nDCG",
         "parse_measures",
     ),
+    "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
+    "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
+    "rankwright.rankers.rankrls": ("RankRLS",),
+    "rankwright.rankers.regression": ("RegressionRanker",),
+    "rankwright.selection.leave_query_out": ("HeldOut", "leave_query_out"),
+    "rankwright.selection.search": ("search",),
 }
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -101,8 +113,11 @@ __all__ = [
     "FullRanking",
     "GlobalStandardScaler",
     "Grades",
+    "GreedyRankRLS",
+    "HeldOut",
     "Inspection",
     "KendallTau",
+    "KernelRankRLS",
     "MeanNDCG",
     "Measure",
     "P",
@@ -112,8 +127,10 @@ __all__ = [
     "PreferenceGraph",
     "Queries",
     "QueryMinMaxScaler",
+    "RankRLS",
     "RankwrightError",
     "Recall",
+    "RegressionRanker",
     "ZeroOne",
     "__version__",
     "compare",
@@ -121,6 +138,7 @@ __all__ = [
     "evaluate",
     "from_frame",
     "inspect",
+    "leave_query_out",
     "nDCG",
     "normalised",
     "parse_measures",
@@ -128,6 +146,7 @@ __all__ = [
     "read_queries",
     "read_scores",
     "read_svmlight",
+    "search",
     "write_parquet",
     "write_queries",
     "write_svmlight",

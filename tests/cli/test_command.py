@@ -14,7 +14,8 @@ import rankwright
 from rankwright.cli.main import app
 from rankwright.data.files import read_queries
 
-COMMANDS = ("evaluate", "inspect", "convert")
+COMMANDS = ("evaluate", "inspect", "convert", "select", "reproduce")
+REPRODUCTIONS = ("greedy-rankrls",)
 
 
 def command(*arguments, **options):
@@ -23,20 +24,30 @@ def command(*arguments, **options):
     )
 
 
-@pytest.mark.parametrize("name", [(), *((name,) for name in COMMANDS)])
-def test_help_tells_examples_and_exit_codes(name):
+def help_of(*name):
+    """The help as a terminal of 80 columns shows it."""
     shown = CliRunner().invoke(app, [*name, "--help"], prog_name="rankwright", env={"COLUMNS": "80"})
     assert shown.exit_code == 0
-    assert f"rankwright {' '.join(name)}".strip() in shown.output
-    assert "Examples:" in shown.output
+    return shown.output
+
+
+@pytest.mark.parametrize(
+    "name",
+    [(), *((name,) for name in COMMANDS if name != "reproduce"), *(("reproduce", name) for name in REPRODUCTIONS)],
+)
+def test_help_tells_examples_and_exit_codes(name):
+    shown = help_of(*name)
+    assert f"rankwright {' '.join(name)}".strip() in shown
+    assert "Examples:" in shown
     for code in (0, 2, 65, 66, 73, 130):
-        assert any(line.split()[:1] == [str(code)] for line in shown.output.splitlines())
+        assert any(line.split()[:1] == [str(code)] for line in shown.splitlines())
 
 
-def test_the_main_help_names_every_command():
-    shown = CliRunner().invoke(app, ["--help"]).output
-    assert [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines()[:3]] == list(COMMANDS)
-    assert "..." not in shown.split("Commands:\n")[1]
+@pytest.mark.parametrize(("name", "commands"), [((), COMMANDS), (("reproduce",), REPRODUCTIONS)])
+def test_help_names_every_command_with_its_whole_summary(name, commands):
+    listed = help_of(*name).split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in listed] == list(commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
 
 
 def test_version(run):

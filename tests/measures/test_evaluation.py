@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.measures import reference as ref
 
 import rankwright as rw
+from tests.measures import reference as ref
 
 SOME = [rw.nDCG @ 3, rw.AP, rw.ERR(max_grade=3), rw.KendallTau, rw.PairwiseError]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.measures import reference as ref
 
 import rankwright as rw
+from tests.measures import reference as ref
 
 MEASURES = [
     (rw.DCG, ref.dcg),

@@ -21,7 +21,7 @@ def convert(
         str, typer.Option(metavar="zero|nan", help="What absent features and NULL in text become.")
     ] = "zero",
 ) -> None:
-    """Convert a data file: LETOR / SVMlight text to Parquet, and back.
+    """Convert LETOR / SVMlight text to Parquet, and back.
 
     What IN is shows in its content. OUT is text if it ends in .txt, .svm, .svmlight, .libsvm, .letor or
     .dat (with .gz: compressed), and Parquet if it ends in .parquet or .pq. OUT is written whole or not at

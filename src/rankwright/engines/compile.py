@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
@@ -23,7 +23,12 @@ def inlined_kernel(function: F) -> F:
     return _compiled(function, inline="always")
 
 
-def _compiled(function: F, **options: str) -> F:
+def summing_kernel(function: F) -> F:
+    """A kernel whose sums may be reordered, so that they use vector instructions: still the same on every run."""
+    return _compiled(function, fastmath={"reassoc", "nsz", "contract"})
+
+
+def _compiled(function: F, **options: Any) -> F:
     try:
         compiled: F = numba.njit(nogil=True, error_model="numpy", cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in can be written to: compile anew in each process

@@ -1,0 +1,123 @@
+"""Algorithm 1 of paper G in plain NumPy: greedy RankRLS with the caches C = GX̂ᵀ and U = QGX̂ᵀ, two m × n matrices.
+
+The caches are kept with one contiguous row per feature, and candidates are tried one after another: on whole
+matrices the same lines take three to six times as long, as every temporary array then falls out of the
+processor's cache. Over documents and queries there is no loop. BLAS gets one thread: with
+two it takes many times as long as soon as the machine has other work, which would flatter our side.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The features in order of selection, the criterion after each, and the weights of all of them at the end."""
+
+    features: list[int]
+    criteria: list[float]
+    weights: Floats
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """While it lasts, BLAS and LAPACK use one thread."""
+    limit: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limit
+
+
+def centred(values: npt.NDArray[np.floating], offsets: npt.NDArray[np.int64]) -> Floats:
+    """L · values: every query's rows minus their mean, in float64 (paper G, above eq. 4)."""
+    exact = np.asarray(values, dtype=np.float64)
+    sizes = np.diff(offsets)
+    means = (np.add.reduceat(exact, offsets[:-1], axis=0).T / sizes).T
+    return exact - np.repeat(means, sizes, axis=0)
+
+
+def greedy_rankrls(
+    x: npt.NDArray[np.floating],
+    y: npt.NDArray[np.floating],
+    offsets: npt.NDArray[np.int64],
+    alpha: float,
+    n_features: int,
+) -> Selection:
+    """Paper G, algorithm 1, where λ is ``alpha``, k is ``n_features`` and query q has the rows offsets[q : q + 2].
+
+    The line numbers are the paper's; line 26, lost in print, is
+    U_Q ← U_Q − U_{Q,b} t − γ U_{Q,b} (U_{Q,b}ᵀ (C_Q − C_{Q,b} t)).
+    """
+    with one_blas_thread():
+        x_hat = np.ascontiguousarray(centred(x, offsets).T)
+        return _select(x_hat, _State(x_hat, centred(y, offsets), offsets, alpha), n_features)
+
+
+def _select(x_hat: Floats, state: _State, n_features: int) -> Selection:
+    features: list[int] = []
+    criteria: list[float] = []
+    while len(features) < n_features:  # line 6
+        errors = np.full(len(x_hat), np.inf)
+        for i in range(len(x_hat)):  # line 9
+            if i not in features:
+                errors[i] = state.error_with(i)
+        best = int(np.argmin(errors))  # lines 17–19
+        state.select(best)
+        features.append(best)
+        criteria.append(float(errors[best]))
+    return Selection(features, criteria, x_hat[features] @ state.a)  # line 30
+
+
+class _State:
+    """a, C, U and p of algorithm 1, for the features selected so far."""
+
+    def __init__(self, x_hat: Floats, y_hat: Floats, offsets: npt.NDArray[np.int64], alpha: float) -> None:
+        self.x_hat, self.y_hat = x_hat, y_hat
+        self.starts, self.sizes = offsets[:-1], np.diff(offsets)
+        self.a = y_hat / alpha  # line 1
+        self.C = x_hat / alpha  # line 2, transposed
+        self.U = x_hat.copy()  # line 3, transposed
+        self.p = y_hat.copy()  # line 4
+        self.product = np.empty_like(y_hat)
+
+    def error_with(self, i: int) -> float:
+        """Lines 10–16: eᵢ, the sum of the squared leave-query-out errors with the feature i added."""
+        p = self._p_with(i)
+        return float(p @ p)
+
+    def select(self, b: int) -> None:
+        """Lines 20–28: add the feature b."""
+        inverse_c = 1 + self.x_hat[b] @ self.C[b]
+        d = (self.C[b] @ self.y_hat) / inverse_c
+        t = (self.C @ self.x_hat[b]) / inverse_c
+        u, c = self.U[b].copy(), self.C[b].copy()
+        u_c = self._query_sums(u, c)
+        gamma = 1 / (u_c - inverse_c)
+        self.p = self._p_with(b)
+        for j in range(len(self.C)):
+            inner = self._query_sums(u, self.C[j]) - u_c * t[j]
+            self.U[j] -= np.multiply(u, np.repeat(t[j] + gamma * inner, self.sizes), out=self.product)
+            self.C[j] -= np.multiply(c, t[j], out=self.product)
+        self.a = self.a - d * c
+
+    def _p_with(self, i: int) -> Floats:
+        """Lines 14 and 15 for all queries: p̃_Q = p_Q − U_{Q,i} (d + γ (U_{Q,i}ᵀ (a_Q − d C_{Q,i})))."""
+        inverse_c = 1 + self.x_hat[i] @ self.C[i]
+        d = (self.C[i] @ self.y_hat) / inverse_c
+        u = self.U[i]
+        u_c = self._query_sums(u, self.C[i])
+        gamma = 1 / (u_c - inverse_c)
+        along_u: Floats = np.repeat(d + gamma * (self._query_sums(u, self.a) - d * u_c), self.sizes)
+        along_u *= u
+        return np.subtract(self.p, along_u, out=along_u)
+
+    def _query_sums(self, left: Floats, right: Floats) -> Floats:
+        """left_Qᵀ right_Q of each query."""
+        sums: Floats = np.add.reduceat(np.multiply(left, right, out=self.product), self.starts)
+        return sums

@@ -1,0 +1,138 @@
+"""Greedy RankRLS: the whole (λ, k) grid, ten of 136 features on a large collection, its memory, and paper G anew.
+
+Peers are algorithm 1 of paper G, which selects the same features, and RLScore's greedy least squares, the nearest
+thing that exists: it leaves out single documents instead of queries.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rankwright as rw
+from benchmarks import rlscore_numpy as rlscore
+from benchmarks.algorithm1 import Selection, greedy_rankrls
+from benchmarks.collections import mq2007_sized, mslr_sized
+from benchmarks.timing import Row, alternate, in_a_process, seconds
+
+_ALPHAS = tuple(2.0**power for power in range(11))
+_STEPS = 10
+_MOST_REPEATS = 3  # the peers take many seconds
+_ALGORITHM_1 = "algorithm 1 of paper G in NumPy"
+_BUDGET_S = 15
+
+# The data come from files, so that nothing but the fit can raise the peak above them.
+_MEMORY = """
+import json, sys
+import numpy as np
+import rankwright as rw
+
+def memory(field):  # in bytes, as Linux tells it
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
+
+def fit(x, y, qid, n_features):
+    rw.GreedyRankRLS(alpha=1.0, n_features=n_features, measures=()).fit(x, y, qid)
+
+x, y, qid = (np.load(f"{sys.argv[1]}/{name}.npy", mmap_mode="r") for name in ("x", "y", "qid"))
+few = slice(0, np.searchsorted(qid, qid[0] + 20))
+fit(np.array(x[few]), np.array(y[few]), np.array(qid[few]), 2)
+del x, y, qid
+before = memory("VmRSS")
+fit(*(np.load(f"{sys.argv[1]}/{name}.npy") for name in ("x", "y", "qid")), int(sys.argv[2]))
+print(json.dumps({"grown": memory("VmHWM") - before}))
+"""
+
+
+def run(repeats: int) -> list[Row]:
+    """All four; paper G's experiment only where its data are."""
+    few = min(repeats, _MOST_REPEATS)
+    large = mslr_sized()
+    return [*_grid(mq2007_sized(), few), *_ten_features(large, few), _memory(large), *_reproduction()]
+
+
+def _grid(queries: rw.Queries, repeats: int) -> list[Row]:
+    answers: dict[str, Any] = {}
+    count = queries.n_features
+
+    def ours() -> None:
+        ranker = rw.GreedyRankRLS(alpha=rw.search(*_ALPHAS), n_features=count, measures=())
+        answers["ours"] = ranker.fit(queries).paths_
+
+    def peer() -> None:
+        data = (queries.X, queries.y, queries.grouping.offsets)
+        answers["peer"] = [greedy_rankrls(*data, alpha, count) for alpha in _ALPHAS]
+
+    taken = alternate({"ours": ours, "peer": peer}, repeats)
+    for path, selection in zip(answers["ours"], answers["peer"], strict=True):
+        _check_same(path, selection)
+    note = f"{len(_ALPHAS)} λ, k to {count}, {queries.n_documents:,} documents; same features and criteria"
+    return [Row("greedy, whole grid", _ALGORITHM_1, taken["ours"], taken["peer"], 50, note)]
+
+
+def _ten_features(queries: rw.Queries, repeats: int) -> list[Row]:
+    answers: dict[str, Any] = {}
+    data = (queries.X, queries.y, queries.grouping.offsets)
+
+    def ours() -> None:
+        answers["ours"] = rw.GreedyRankRLS(alpha=1.0, n_features=_STEPS, measures=()).fit(queries).path_
+
+    def algorithm_1() -> None:
+        answers["algorithm 1"] = greedy_rankrls(*data, 1.0, _STEPS)
+
+    sides: dict[str, Callable[[], object]] = {
+        "ours": ours,
+        "algorithm 1": algorithm_1,
+        "rls": lambda: rlscore.greedy_rls(queries.X, queries.y, 1.0, _STEPS),
+    }
+    taken = alternate(sides, repeats)
+    _check_same(answers["ours"], answers["algorithm 1"])
+    name = f"greedy, k = {_STEPS}"
+    by_document = f"{queries.n_documents:,} documents; the peer leaves out documents, not queries"
+    itself = rlscore.itself_s(queries.X, 3740)
+    return [
+        Row(name, rlscore.NAME, taken["ours"], taken["rls"], 20, by_document),
+        Row(name, rlscore.ITSELF, taken["ours"], itself, 20, by_document),
+        Row(name, _ALGORITHM_1, taken["ours"], taken["algorithm 1"], 20, "same features and criteria"),
+    ]
+
+
+def _check_same(path: Any, selection: Selection) -> None:
+    if [step.feature for step in path] != selection.features:
+        raise AssertionError(f"λ = {path.alpha:g}: features {[step.feature for step in path]}, {selection.features}")
+    np.testing.assert_allclose([step.criterion for step in path], selection.criteria, rtol=1e-8)
+
+
+def _memory(queries: rw.Queries) -> Row:
+    """GB instead of seconds: how far memory rose for the data and the fit, and what paper-and-pencil allows."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, values in (("x", queries.X), ("y", queries.y), ("qid", queries.qid)):
+            np.save(Path(folder) / f"{name}.npy", values)
+        grown = in_a_process(_MEMORY, folder, str(_STEPS))["grown"]
+    stated = queries.X.nbytes + 2 * queries.n_queries * queries.n_features * _STEPS * 8
+    note = f"GB, not seconds: peak {grown / stated:.2f} × (float32 data + 2·N·n·k numbers of float64)"
+    return Row(f"greedy, k = {_STEPS}, memory", "data + state", grown / 1e9, stated / 1e9, 0.8, note)
+
+
+def _reproduction() -> list[Row]:
+    """Paper G's experiment on MQ2008 from the command line, against the time it may take."""
+    shared = Path(os.environ.get("RANKWRIGHT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    with tempfile.TemporaryDirectory() as folder:
+        folds = shared
+        if not (shared / "MQ2008" / "Fold1").is_dir():
+            if not (shared / "make_folds").is_file():
+                print("no MQ2008: set RANKWRIGHT_DATA to a folder with MQ2008/Fold1 to Fold5", file=sys.stderr)
+                return []
+            folds = Path(folder) / "data"
+            subprocess.run([sys.executable, str(shared / "make_folds"), str(folds)], check=True)
+        command = [str(Path(sys.executable).with_name("rankwright")), "reproduce", "greedy-rankrls"]
+        command += ["--data", str(folds), "--out", str(Path(folder) / "out")]
+        taken = seconds(lambda: subprocess.run(command, check=True, capture_output=True))
+    return [Row("greedy, reproduction on MQ2008", "budget", taken, _BUDGET_S, 1, "five folds, in a process of its own")]

@@ -1,0 +1,235 @@
+"""``rankwright select``."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from rankwright.cli.output import check_output, print_json, print_table, reading, writing
+from rankwright.cli.progress import progress_bar
+from rankwright.errors import DataError, ParameterError, ParseError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.measures import Measure
+
+_MOST_FEATURES = 10
+
+
+def select(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The training data: text, gzipped text or Parquet.")],
+    valid: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Judge on these queries; without them, on each query left out of training."),
+    ] = None,
+    max_features: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", help="How many features to select at most: by default 10, or all if there are fewer."
+        ),
+    ] = None,
+    alpha: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Regularisation to choose from: 1,2,4 or 2^0..2^10; auto is the latter."),
+    ] = "auto",
+    measures: Annotated[
+        str, typer.Option(metavar="LIST", help="Measures, separated by commas; the first one decides.")
+    ] = "ndcg@10,map",
+    convention: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose rules to follow, as for `rankwright evaluate`.")
+    ] = "default",
+    rule: Annotated[
+        str,
+        typer.Option(
+            metavar="best|one-standard-error",
+            help="Choose the best step, or the fewest features within one standard error of it.",
+        ),
+    ] = "best",
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV with the columns feature (number or name) and cost, for every feature."),
+    ] = None,
+    floating: Annotated[bool, typer.Option("--floating", help="Drop features again where that helps.")] = False,
+    criterion: Annotated[
+        str,
+        typer.Option(metavar="squared-error|MEASURE", help="What each step improves on queries left out of training."),
+    ] = "squared-error",
+    candidates: Annotated[
+        int | None, typer.Option(metavar="N", help="Look at only N features per step, drawn at random.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes what is drawn at random repeatable.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all steps for every alpha: CSV or JSON, as FILE ends."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Select the features that matter, one by one (greedy RankRLS).
+
+    Each step takes the feature that helps most on queries left out of training. Prints the path of the best
+    alpha with the chosen step marked, the weights, and the Pareto front: what each further feature buys.
+    Features are counted from 1, as in LETOR files.
+
+    \b
+    Examples:
+      rankwright select train.txt --valid vali.txt --max-features 20
+      rankwright select train.txt --measures map --convention letor4 --alpha 2^0..2^10
+      rankwright select train.parquet --rule one-standard-error --costs costs.csv --out path.csv
+    """
+    from rankwright.cli.selection_report import SelectionReport
+    from rankwright.measures import parse_measures
+    from rankwright.measures.conventions import convention_of
+    from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+    from rankwright.selection.search import checked_rule, search
+
+    chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
+    alphas, chosen_criterion, chosen_rule = parse_alphas(alpha), _criterion(criterion), checked_rule(rule)
+    if max_features is not None and max_features < 1:
+        raise ParameterError(f"--max-features must be at least 1, not {max_features}")
+    if out is not None:
+        _check_path_name(out)
+        check_output(out, *(path for path in (data, valid, costs) if path is not None))
+    train, held_out = _read(data, valid)
+    feature_costs = None
+    if costs is not None:
+        with reading(costs):
+            feature_costs = read_costs(costs, train)
+    most = min(_MOST_FEATURES, train.n_features) if max_features is None else max_features
+    ranker = GreedyRankRLS(
+        alpha=search(*alphas),
+        n_features=search(*range(1, most + 1)),
+        measures=chosen_measures,
+        convention=chosen_convention,
+        rule=chosen_rule,
+        criterion=chosen_criterion,
+        floating=floating,
+        candidates=candidates,
+        feature_costs=feature_costs,
+        random_state=seed,
+    )
+    with progress_bar("selecting features") as progress:
+        ranker.fit(train, valid=held_out, progress=progress)
+    report = SelectionReport(ranker, train, on_valid=held_out is not None, with_costs=costs is not None)
+    if out is not None:
+        with writing(out):
+            report.write_paths(out)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        print_table(report)
+
+
+# What is asked for
+
+
+def parse_alphas(text: str) -> tuple[float, ...]:
+    """The option --alpha: ``1,2,4``, ``2^3`` or ``2^0..2^10``; nothing for ``auto``.
+
+    >>> parse_alphas("0.5, 2^0..2^3")
+    (0.5, 1.0, 2.0, 4.0, 8.0)
+    """
+    if text.strip().lower() == "auto":
+        return ()
+    return tuple(alpha for word in text.split(",") for alpha in _alphas(word.strip()))
+
+
+def _alphas(word: str) -> list[float]:
+    first, dots, last = word.partition("..")
+    try:
+        if not dots:
+            return [math.pow(*_power(word)) if "^" in word else float(word)]
+        (base, low), (other_base, high) = _power(first), _power(last)
+        if base == other_base > 1 and low <= high:
+            return [math.pow(base, exponent) for exponent in range(low, high + 1)]
+    except (ValueError, OverflowError):
+        pass
+    raise ParameterError(f"--alpha: {word!r} is neither a number, nor a power as 2^3, nor a range as 2^0..2^10")
+
+
+def _power(text: str) -> tuple[float, int]:
+    base, _, exponent = text.partition("^")
+    return float(base), int(exponent)
+
+
+def _criterion(text: str) -> Measure | Literal["squared-error"]:
+    from rankwright.measures import parse_measures
+
+    if text == "squared-error":
+        return "squared-error"
+    measures = parse_measures(text)
+    if len(measures) > 1:
+        raise ParameterError(f"--criterion is squared-error or one measure, not {len(measures)} of them")
+    return measures[0]
+
+
+def _check_path_name(path: Path) -> None:
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise ParameterError(f"--out: {path} must end in .csv or .json")
+
+
+# What is read
+
+
+def _read(data: Path, valid: Path | None) -> tuple[Queries, Queries | None]:
+    """The training queries, and those to judge on with the same features."""
+    from rankwright.data.files import read_queries
+    from rankwright.data.svmlight.reader import read_parts
+
+    with reading(data):
+        train = read_queries(data, dtype="float64")
+    if valid is None:
+        return train, None
+    with reading(valid):
+        held_out = read_queries(valid, dtype="float64")
+        named = train.has_feature_names or held_out.has_feature_names
+        if train.n_features != held_out.n_features and not named:
+            # Text does not tell of features that are 0 in all its lines.
+            train, held_out = read_parts([data, valid], dtype="float64", missing="zero")
+    if train.has_feature_names and held_out.has_feature_names and train.feature_names != held_out.feature_names:
+        raise DataError(f"{valid} has other features than {data}, or has them in another order")
+    return train, held_out
+
+
+def read_costs(path: Path, queries: Queries) -> list[float]:
+    """The cost of every feature from a CSV file with the columns feature (a number from 1, or a name) and cost."""
+    names = {name: column for column, name in enumerate(queries.feature_names)}
+    costs: dict[int, float] = {}
+    for line, feature, cost in _cost_lines(path):
+        column = names.get(feature, int(feature) - 1 if feature.isdecimal() else -1)
+        if not 0 <= column < queries.n_features:
+            raise ParseError(path, f"there is no feature {feature!r}", line=line)
+        if column in costs:
+            raise ParseError(path, f"feature {feature!r} has a cost already", line=line)
+        costs[column] = _cost(cost, path, line)
+    missing = next((column for column in range(queries.n_features) if column not in costs), None)
+    if missing is not None:
+        raise DataError(f"{path}: there is no cost for feature {missing + 1}")
+    return [costs[column] for column in range(queries.n_features)]
+
+
+def _cost_lines(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line number, feature and cost, as they stand in the file."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file, restval="")
+            if not {"feature", "cost"} <= set(table.fieldnames or ()):
+                raise ParseError(path, "the first line must name the columns feature and cost", line=1)
+            for row in table:
+                yield table.line_num, row["feature"].strip(), row["cost"].strip()
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ParseError(path, f"this is no CSV: {error}") from None
+
+
+def _cost(text: str, path: Path, line: int) -> float:
+    try:
+        cost = float(text)
+    except ValueError:
+        cost = math.nan
+    if not 0 < cost < math.inf:
+        raise ParseError(path, f"a cost is a number above 0, not {text!r}", line=line)
+    return cost

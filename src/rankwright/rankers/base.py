@@ -1,0 +1,116 @@
+"""What all rankers share: taking data in, scoring, ranking, and measuring, as scikit-learn estimators do."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankwright.data.grouping import Grouping
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError, ParameterError
+from rankwright.measures.evaluation import evaluate
+from rankwright.selection.search import optional_measures
+
+Array = npt.NDArray[np.float64]
+R = TypeVar("R", bound="Ranker")
+
+# Rows of float32 features that are scored at a time in float64: X is never converted as a whole.
+_ROWS_PER_BLOCK = 8192
+
+
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator that scores documents; ``qid`` names the query of each row."""
+
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn wants plain class attributes
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    # Subclasses give these, and their parameters, by __init__.
+    measures: Any
+    convention: Any
+
+    def _training_queries(self, X: Any, y: Any, qid: Any) -> Queries:
+        """Queries as given, or made of X, y and qid; notes the number and names of features."""
+        if isinstance(X, Queries):
+            if y is not None or qid is not None:
+                raise ParameterError("y and qid are part of the Queries that were given as X: leave them out")
+            self.n_features_in_ = X.n_features
+            if X.has_feature_names:
+                self.feature_names_in_ = np.array(X.feature_names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return X
+        if y is None:
+            raise ParameterError("y is missing: fit needs a grade for each row")
+        x = self._validated(X, reset=True)
+        return Queries(x, y, qid, feature_names=getattr(self, "feature_names_in_", None))
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        """X as a float array or CSR. NaN and infinity pass: where they hurt, they are found and their place told."""
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
+        )
+
+    def _validation_queries(self, valid: Any) -> Queries | None:
+        if valid is None:
+            return None
+        if not isinstance(valid, Queries):
+            raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
+        if valid.n_features != self.n_features_in_:
+            raise DataError(f"valid has {valid.n_features} features, but the training data have {self.n_features_in_}")
+        return valid
+
+    def predict(self, X: Any) -> Array:
+        """One score for each row of X: the higher, the better its place."""
+        raise NotImplementedError
+
+    def rank(self, X: Any, qid: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
+        """The place of each row within its query, 1 = best; of rows with equal scores, the first comes first."""
+        scores = self.predict(X)
+        grouping = Grouping(qid, len(scores))
+        order = np.lexsort((-scores, grouping.codes))
+        ranks = np.empty(len(scores), np.int64)
+        ranks[order] = np.arange(len(scores)) - np.repeat(grouping.offsets[:-1], np.diff(grouping.offsets)) + 1
+        return ranks
+
+    def score(self, X: Any, y: Any, qid: npt.ArrayLike | None = None) -> float:
+        """The mean of the first of ``measures`` (nDCG @ 10 if there are none); an error is negated."""
+        measure = (optional_measures(self.measures) or optional_measures("ndcg@10"))[0]
+        value = evaluate(self.predict(X), Queries(None, y, qid), measure, self.convention).means[measure]
+        return -value if measure.lower_is_better else value
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class LinearRanker(Ranker):
+    """Scores are x · coef_."""
+
+    coef_: Array
+
+    def predict(self, X: Any) -> Array:
+        """x · coef_ for each row of X: the higher, the better its place."""
+        check_is_fitted(self)
+        return linear_scores(self._validated(X, reset=False), self.coef_)
+
+
+def linear_scores(x: Any, weights: Array) -> Array:
+    """XW in float64 for one or more columns of weights, reading only columns that have a weight."""
+    if sp.issparse(x):
+        product: Array = x @ weights
+        return product
+    used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
+    few = len(used) < x.shape[1] // 2
+    scores = np.empty((len(x), *weights.shape[1:]))
+    for start in range(0, len(x), _ROWS_PER_BLOCK):
+        rows = slice(start, start + _ROWS_PER_BLOCK)
+        block = x[rows, used] if few else x[rows]
+        scores[rows] = block.astype(np.float64, copy=False) @ (weights[used] if few else weights)
+    return scores

@@ -1,0 +1,302 @@
+"""Greedy RankRLS (paper G, section 3): few features, chosen one by one for what they add on held-out queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.centred import CentredQueries, centred
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError, ParameterError
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.measure import Measure, measures_of
+from rankwright.rankers.base import LinearRanker, linear_scores
+from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
+from rankwright.selection.greedy import (
+    BackFittingSelector,
+    DirectSelector,
+    GramSelector,
+    KeepingSelector,
+    Selector,
+    StreamSelector,
+)
+from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
+from rankwright.selection.search import (
+    Rule,
+    Search,
+    checked_alphas,
+    checked_rule,
+    estimate_of,
+    estimates,
+    optional_measures,
+)
+
+Array = npt.NDArray[np.float64]
+Method = Literal["auto", "gram", "stream", "direct"]
+
+# The grid of paper G's experiments.
+ALPHAS: Array = 2.0 ** np.arange(0.0, 11.0)
+
+# "auto" keeps the Gram matrices of all queries if they take no more than this, or a quarter of X, …
+_GRAM_BYTES = 1 << 26
+# … and the state of all candidates, if that takes no more than this or twice X.
+_STATE_BYTES = 1 << 30
+
+_SELECTORS: dict[str, type[Selector]] = {"gram": GramSelector, "stream": StreamSelector, "direct": DirectSelector}
+
+
+class GreedyRankRLS(LinearRanker):
+    """RankRLS on few features: each step adds the one with the least squared leave-query-out error (paper G, eq. 7).
+
+    The result is that of retraining RankRLS for every candidate feature and every query left out. It costs about one
+    pass over X for each selected feature; or one for all λ and k, if the Gram matrices of the queries fit in memory.
+
+    Parameters
+    ----------
+    alpha : float or search()
+        λ. `search()` chooses it from 2^0 … 2^10.
+    n_features : int or search()
+        k, the number of features to select. `search()` chooses it from 1 … all of them, `search(5, 10)` from these.
+    measures : such as "ndcg@10, map"
+        What to tell of every step in ``path_``, by leave-query-out and on the validation queries given to ``fit``.
+        The first one decides what is searched for: on validation queries if there are any, else by leave-query-out.
+        With () it is the squared error that decides.
+    convention : name of a Convention
+    rule : "best" or "one-standard-error"
+        Take the best model, or the cheapest that is within one standard error of it.
+    criterion : "squared-error" or a measure, such as "ndcg@10"
+        What a step is to improve: the squared leave-query-out error, or the leave-query-out mean of a measure.
+    floating : bool
+        After each step, drop features again as long as that gives the best set of its size so far (Pudil et al. 1994).
+    candidates : int, optional
+        Look at so many features in each step, drawn at random, instead of all.
+    feature_costs : array or mapping from feature name to cost, optional
+        What each feature costs. A step then takes the feature that improves the criterion most for its cost, and
+        ``rule`` and ``pareto_front_`` go by the cost of models instead of their number of features.
+    fitting : "pre" or "back"
+        Rate a candidate by refitting all weights, exactly, or by fitting its own weight only (all weights are refitted
+        once it is chosen), which for wide sparse data is much faster.
+    method : "auto", "gram", "stream" or "direct"
+        Keep the Gram matrices of the queries; or read X in each step; or keep nothing of candidates and read X for
+        each. All give the same; "auto" goes by size.
+    random_state : int, optional
+        The seed for ``candidates``.
+
+    Attributes
+    ----------
+    coef_ : the weights of all features, 0 for those not selected
+    selected_features_ : the columns selected, in the order of their selection
+    alpha_ : the λ used
+    path_ : SelectionPath, every step for that λ
+    paths_ : the paths of all λ
+    pareto_front_ : the models that none beats in both cost (or number of features) and the deciding measure
+    passes_ : how often X was read
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> collection = rw.datasets.make_queries(n_queries=100, n_features=12, n_informative=3, seed=1)
+    >>> ranker = rw.GreedyRankRLS(n_features=3).fit(collection.queries)
+    >>> sorted(ranker.selected_features_.tolist()) == collection.informative.tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float | Search = 1.0,
+        n_features: int | Search = 10,
+        *,
+        measures: Any = "ndcg@10",
+        convention: Any = "default",
+        rule: Rule = "best",
+        criterion: str | Measure = "squared-error",
+        floating: bool = False,
+        candidates: int | None = None,
+        feature_costs: npt.ArrayLike | Mapping[str, float] | None = None,
+        fitting: Literal["pre", "back"] = "pre",
+        method: Method = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_features = n_features
+        self.measures = measures
+        self.convention = convention
+        self.rule = rule
+        self.criterion = criterion
+        self.floating = floating
+        self.candidates = candidates
+        self.feature_costs = feature_costs
+        self.fitting = fitting
+        self.method = method
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: npt.ArrayLike | None = None,
+        *,
+        valid: Queries | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self:
+        """Select features and learn their weights.
+
+        X may be `Queries`, which bring y and qid with them. ``progress(done, total)`` is called after each step.
+        """
+        alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
+        measures, convention = optional_measures(self.measures), convention_of(self.convention)
+        queries = self._training_queries(X, y, qid)
+        if queries.n_queries < 2:
+            raise DataError("greedy selection leaves queries out, so it needs at least two: give qid")
+        recorder = _Recorder(queries, self._validation_queries(valid), measures, convention)
+        sizes = self._sizes(queries.n_features)
+        plan = self._plan(queries, max(sizes), convention)
+        data = centred(queries)
+        selector = self._selector(data, plan, recorder)
+        paths = []
+        for position, alpha in enumerate(alphas):
+            tell = _progress(progress, position * plan.n_features, len(alphas) * plan.n_features)
+            paths.append(self._path(selector, plan, float(alpha), recorder, tell))
+        self._keep(paths, sizes, measures, rule, queries.n_features)
+        self.passes_ = data.passes
+        return self
+
+    def _path(
+        self, selector: Selector, plan: SearchPlan, alpha: float, recorder: _Recorder, tell: Callable[[int], None]
+    ) -> SelectionPath:
+        selector.start(alpha)
+        steps = []
+        rng = np.random.default_rng(self.random_state)
+        for action, feature, rating in search_features(selector, plan, rng):
+            steps.append(recorder.step(selector, plan, action, feature, rating))
+            tell(selector.selected.size)
+        return SelectionPath(alpha, tuple(steps), recorder.queries.feature_names)
+
+    def _keep(
+        self, paths: list[SelectionPath], sizes: frozenset[int], measures: tuple[Measure, ...], rule: Rule, n: int
+    ) -> None:
+        """Choose one of the steps, and note what has been learned."""
+        steps, deciding = all_steps(paths, sizes), measures[0] if measures else None
+        path, step = steps[choose(steps, deciding, rule)]
+        self.paths_ = tuple(paths)
+        self.path_ = path
+        self.alpha_ = path.alpha
+        self.selected_features_ = np.array(step.selected, np.intp)
+        self.coef_ = np.zeros(n)
+        self.coef_[self.selected_features_] = step.weights
+        self.pareto_front_ = pareto_front(all_steps(paths, frozenset(range(1, n + 1))), deciding)
+
+    # Parameters, checked
+
+    def _sizes(self, n: int) -> frozenset[int]:
+        """The allowed numbers of features."""
+        wanted: Any = self.n_features
+        values = (
+            (range(1, n + 1) if wanted.values is None else wanted.values) if isinstance(wanted, Search) else [wanted]
+        )
+        for value in values:
+            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if not number or not value >= 1 or value != np.floor(value):
+                raise ParameterError(f"n_features must be a whole number of at least 1, or search(…), not {wanted!r}")
+            if value > n:
+                raise ParameterError(f"n_features is {value:g}, but there are only {n} features")
+        return frozenset(int(value) for value in values)
+
+    def _plan(self, queries: Queries, size: int, convention: Convention) -> SearchPlan:
+        criterion: SquaredError | HeldOutMeasure = SquaredError()
+        if self.criterion != "squared-error":
+            named = measures_of(self.criterion)
+            if len(named) != 1:
+                raise ParameterError(f"criterion must be 'squared-error' or one measure, not {self.criterion!r}")
+            criterion = HeldOutMeasure(named[0], convention)
+        n_candidates = self.candidates
+        if n_candidates is not None and (not isinstance(n_candidates, int | np.integer) or n_candidates < 1):
+            raise ParameterError(f"candidates must be a whole number of at least 1, or None, not {n_candidates!r}")
+        return SearchPlan(criterion, size, self._costs(queries), bool(self.floating), n_candidates)
+
+    def _costs(self, queries: Queries) -> Array:
+        given = self.feature_costs
+        if given is None:
+            return np.ones(queries.n_features)
+        if isinstance(given, Mapping):
+            missing = [name for name in queries.feature_names if name not in given]
+            unknown = set(given) - set(queries.feature_names)
+            if missing or unknown:
+                what = f"has no cost for {missing[0]!r}" if missing else f"names {min(unknown)!r}, which is no feature"
+                raise ParameterError(f"feature_costs {what}")
+            given = [given[name] for name in queries.feature_names]
+        costs = np.asarray(given, dtype=np.float64)
+        if costs.shape != (queries.n_features,) or not np.all((costs > 0) & np.isfinite(costs)):
+            raise ParameterError(
+                f"feature_costs must give a finite number above 0 for each of the {queries.n_features} features"
+            )
+        return costs
+
+    def _selector(self, data: CentredQueries, plan: SearchPlan, recorder: _Recorder) -> Selector:
+        if self.fitting not in ("pre", "back"):
+            raise ParameterError(f"fitting must be 'pre' or 'back', not {self.fitting!r}")
+        if self.method not in ("auto", *_SELECTORS):
+            raise ParameterError(f"method must be one of 'auto', 'gram', 'stream', 'direct', not {self.method!r}")
+        by_measure = isinstance(plan.criterion, HeldOutMeasure)
+        kind = BackFittingSelector if self.fitting == "back" else _SELECTORS[self._method(data, plan, by_measure)]
+        if by_measure and not issubclass(kind, KeepingSelector):
+            raise ParameterError(
+                "criterion: a measure needs what only method='gram' and 'stream' keep, with fitting='pre'"
+            )
+        return kind(data, plan.n_features)
+
+    def _method(self, data: CentredQueries, plan: SearchPlan, by_measure: bool) -> str:
+        """The fastest one that fits: by the sizes of X, of the Gram matrices, and of the state."""
+        if self.method != "auto":
+            return self.method
+        x, n = data.queries.X, data.n_features
+        data_bytes = x.data.nbytes if data.is_sparse else x.nbytes
+        per_feature = 8 * data.n_queries * n
+        if 2 * per_feature * plan.n_features > max(_STATE_BYTES, 2 * data_bytes) and not by_measure:
+            return "direct"
+        return "gram" if per_feature * n <= max(_GRAM_BYTES, data_bytes // 4) else "stream"
+
+
+class _Recorder:
+    """Makes a `Step` of what a selector has come to."""
+
+    def __init__(
+        self, queries: Queries, valid: Queries | None, measures: tuple[Measure, ...], convention: Convention
+    ) -> None:
+        self.queries = queries
+        self._valid, self._measures, self._convention = valid, measures, convention
+
+    def step(
+        self, selector: Selector, plan: SearchPlan, action: Literal["add", "drop"], feature: int, rating: float
+    ) -> Step:
+        """The step that has just been done."""
+        features, criterion = selector.selected.features, plan.criterion
+        weights = selector.selected.weights()
+        lqo, valid = {}, {}
+        if self._measures:
+            lqo = estimates(selector.held_out_scores(weights), self.queries, self._measures, self._convention)
+            if self._valid is not None:
+                scores = linear_scores(self._valid.X[:, features], weights[-1])
+                valid = estimates(scores, self._valid, self._measures, self._convention)
+        negated = isinstance(criterion, HeldOutMeasure) and not criterion.measure.lower_is_better
+        return Step(
+            action,
+            feature,
+            tuple(features),
+            weights[-1].copy(),
+            -rating if negated else rating,
+            float(plan.costs[features].sum()),
+            estimate_of(selector.selected.errors[:-1]),
+            lqo,
+            valid,
+        )
+
+
+def _progress(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int], None]:
+    if progress is None:
+        return lambda size: None
+    return lambda size: progress(before + size, total)

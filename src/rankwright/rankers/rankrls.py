@@ -1,0 +1,101 @@
+"""RankRLS (paper G, section 2): ridge regression on query-wise centred data, which is a pairwise squared loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.centred import CentredQueries, centred
+from rankwright.data.queries import Queries
+from rankwright.rankers.base import LinearRanker, linear_scores
+from rankwright.rankers.closed_form import ClosedFormRanker
+from rankwright.selection.search import Rule, Search
+from rankwright.solvers.leave_out import leave_out_kernel_scores, leave_out_scores, query_block
+from rankwright.solvers.ridge import ridge_path
+
+Array = npt.NDArray[np.float64]
+
+# Leave-query-out of sparse data with more features than this uses the kernel matrix of the documents, up to as many.
+_LARGEST_MATRIX = 4096
+
+
+class RankRLS(ClosedFormRanker, LinearRanker):
+    r"""Regularised least squares on pairs of documents (paper G, eq. 3 and 5).
+
+    .. math:: \min_w \sum_q \frac{1}{2 m_q} \sum_{i,j \in q} (y_i - y_j - w^\top x_i + w^\top x_j)^2 + λ \|w\|^2
+
+    which is ridge regression of the grades on the features, both centred query by query. X, dense or CSR, is read
+    twice, however many λ there are.
+
+    Parameters
+    ----------
+    alpha : float or search()
+        λ. `search()` chooses it from 2^-15 … 2^15, `search(0.1, 1, 10)` from these, by the first of ``measures``:
+        on the validation queries given to ``fit``, else by leave-query-out.
+    measures : such as "ndcg@10, map"
+        What to tell of every λ in ``path_``; the first one decides.
+    convention : name of a Convention
+    rule : "best" or "one-standard-error"
+        Take the best λ (the smallest of equals), or the largest that is within one standard error of it.
+
+    Attributes
+    ----------
+    coef_ : the weights of the features
+    alpha_ : the λ used
+    path_ : AlphaPath, the weights and measures of every λ tried
+    solver_ : "primal", "dual" or "cg"
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.datasets.make_queries(n_queries=50, seed=0).queries
+    >>> ranker = rw.RankRLS(alpha=rw.search(), measures="map").fit(queries.X, queries.y, qid=queries.qid)
+    >>> ranker.score(queries.X, queries.y, qid=queries.qid) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float | Search = 1.0,
+        *,
+        measures: Any = "ndcg@10",
+        convention: Any = "default",
+        rule: Rule = "best",
+    ) -> None:
+        self.alpha = alpha
+        self.measures = measures
+        self.convention = convention
+        self.rule = rule
+
+    def _solve(self, queries: Queries, alphas: Array) -> Array:
+        solved = ridge_path(centred(queries), alphas)
+        self.solver_ = solved.solver
+        return solved.weights
+
+    def _score_path(self, x: Any, weights: Array) -> Array:
+        return linear_scores(x, weights.T).T
+
+    def _keep(self, weights: Array) -> None:
+        self.coef_ = weights
+
+    def _leave_out(self, queries: Queries, alphas: Array) -> Array:
+        data = centred(queries)
+        if not data.is_sparse or data.n_features <= _LARGEST_MATRIX:
+            return leave_out_scores(data.moments(), lambda q: query_block(data, q), data.offsets, alphas)
+        if data.n_documents <= _LARGEST_MATRIX:
+            x = queries.X[data.rows].astype(np.float64)
+            return leave_out_kernel_scores((x @ x.T).toarray(), data.target, data.offsets, data.centre, alphas)
+        return _retrained_scores(data, alphas)
+
+
+def _retrained_scores(data: CentredQueries, alphas: Array) -> Array:
+    """Sparse data both wide and long: no matrix fits, so every query is left out in earnest."""
+    queries, every = data.queries, np.arange(data.n_queries)
+    scores = np.empty((len(alphas), data.n_documents))
+    for q in every:
+        weights = ridge_path(centred(queries[every != q]), alphas).weights
+        scores[:, data.offsets[q] : data.offsets[q + 1]] = (queries[int(q)].X @ weights.T).T
+    return scores

@@ -1,0 +1,1 @@
+"""The experiments of the papers, run again: our figures beside the published ones."""

@@ -1,0 +1,1 @@
+"""Choosing: features one by one, parameters by held-out queries."""

@@ -1,0 +1,342 @@
+"""Greedy RankRLS that only reads the data: the held-out error of every candidate feature (paper G, algorithm 1).
+
+For each query q there is the problem of training without it; one more problem leaves out nothing. In a problem,
+features are orthogonalised as they are selected: x̃_i is candidate i minus its ridge regression on the selected
+features, over the training queries. Four numbers tell all about a candidate,
+
+    in training        d_i = x̃_iᵀx̃_i plus what λ adds,   r_i = x̃_iᵀŷ,
+    on query q         v_i = x̃_iᵀx̃_i,                    f_i = x̃_iᵀ(ŷ − Xw):
+
+adding it gives x̃_i the weight g = r_i/d_i, and changes the held-out squared error by g(g v_i − 2 f_i). Selecting b
+takes β_i x̃_b off every other candidate, where β_i = x̃_bᵀx̃_i/d_b in training, and with ρ_i = x̃_bᵀx̃_i on query q
+
+    d_i −= β_i² d_b,   r_i −= β_i r_b,   v_i −= 2β_i ρ_i − β_i² v_b,   f_i −= β_i f_b + g_b(ρ_i − β_i v_b).
+
+All β and ρ are kept, to find those of the next b from row b of the Gram matrix H^q = X̂_qᵀX̂_q: 2·N·n·k numbers, where
+algorithm 1 keeps and rewrites two matrices as large as the data. X is read once per selected feature, for these rows;
+or once in all, if the N Gram matrices fit in memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.centred import CentredQueries, QueryMoments
+from rankwright.engines.threads import for_query_ranges
+from rankwright.selection import greedy_kernels as kernels
+
+Array = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+
+# What a block of candidates may take where no state of all candidates is kept.
+_BLOCK_BYTES = 1 << 25
+
+
+class Selected:
+    """The features selected so far, in every problem."""
+
+    def __init__(self, norms: Array, capacity: int) -> None:
+        problems = len(norms) + 1
+        self._target_norms = np.append(norms, 0.0)  # ŷ_qᵀŷ_q; the last problem holds out nothing
+        self.moments = np.empty((problems, 4, capacity))  # d, r, v and f of each when it was selected
+        # By the later feature of a pair: β and ρ of the earlier one with it, and H between both.
+        self.history, self.grams = np.empty((capacity, problems, 2, capacity)), np.empty((capacity, problems, capacity))
+        self.products = np.empty((problems, capacity))  # h = X̂_qᵀŷ_q
+        self.start(1.0)
+
+    def start(self, alpha: float) -> None:
+        """Nothing is selected."""
+        self.alpha = alpha
+        self.features: list[int] = []
+        self.errors = self._target_norms.copy()  # held-out squared errors
+
+    @property
+    def size(self) -> int:
+        """|S|."""
+        return len(self.features)
+
+    @property
+    def error(self) -> float:
+        """The squared leave-query-out error of the whole (paper G, eq. 7)."""
+        return float(self.errors.sum())
+
+    def add(self, feature: int, history: Array, moments: Array, inner: Array, product: Array) -> None:
+        """Note a feature: its β and ρ, its d, r, v, f, its rows of H with the selected features and itself, and h."""
+        step = self.size
+        self.history[step, :, :, :step] = history
+        self.moments[:, :, step] = moments
+        self.grams[step, :, : step + 1] = inner
+        self.products[:, step] = product
+        pivot, covariance, norm, residual = moments.T
+        gain = covariance / pivot
+        self.errors += gain * (gain * norm - 2 * residual)
+        self.features.append(feature)
+
+    def weights(self) -> Array:
+        """The weights of the selected features in every problem; the last row is the model trained on all queries."""
+        moments = self.moments[:, :, : self.size]
+        return self.unturned(moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT])
+
+    def unturned(self, coefficients: Array) -> Array:
+        """Coefficients of the orthogonalised features (problems × features) to those of the features themselves."""
+        for_query_ranges(
+            lambda first, last: kernels.back_substitute(self.history, self.size, coefficients, first, last),
+            np.arange(len(coefficients) + 1) * self.size,
+        )
+        return coefficients
+
+    def errors_without_each(self) -> Array:
+        """The squared leave-query-out error of S without its first, second, … feature."""
+        grams, products, weights = self._grams(), self.products[:-1, : self.size], self.weights_without_each()
+        residual = np.einsum("qjs,qjs->qs", weights, grams @ weights - 2 * products[:, :, None])
+        errors: Array = residual.sum(axis=0) + float(self._target_norms.sum())
+        return errors
+
+    def weights_without_each(self) -> Array:
+        """w − P_j w_j/P_jj with P = (A − H)⁻¹: weights (query × feature × feature left out) without one feature."""
+        grams, products = self._grams(), self.products[:-1, : self.size]
+        inverse = np.linalg.inv(grams.sum(axis=0) - grams + self.alpha * np.eye(self.size))
+        weights = inverse @ (products.sum(axis=0) - products)[:, :, None]
+        diagonal = np.diagonal(inverse, axis1=1, axis2=2)[:, None, :]
+        without: Array = weights - inverse * (np.swapaxes(weights, 1, 2) / diagonal)
+        every = np.arange(self.size)
+        without[:, every, every] = 0
+        return without
+
+    def _grams(self) -> Array:
+        """H between the selected features, for every query."""
+        lower = np.tril(self.grams[: self.size, :-1, : self.size].transpose(1, 0, 2))
+        grams: Array = lower + np.tril(lower, -1).transpose(0, 2, 1)
+        return grams
+
+
+class Candidates:
+    """Some columns of X in every problem: β and ρ of each with every selected feature, and d, r, v, f."""
+
+    def __init__(self, problems: int, n_columns: int, capacity: int) -> None:
+        self._history = np.empty((problems, n_columns, 2, max(capacity, 1)))
+        self._moments = np.empty((problems, n_columns, 4))
+        self.changes = np.zeros(n_columns)  # of the squared leave-query-out error, if the column were added
+
+    def start(self, squares: Array, products: Array, totals: tuple[Array, Array], alpha: float) -> None:
+        """Nothing is selected: d = A_ii − H_ii, r = b_i − h_i, v = H_ii, f = h_i."""
+        pivot, covariance, norm, residual = np.moveaxis(self._moments, 2, 0)
+        norm[:-1], residual[:-1] = squares, products
+        norm[-1] = residual[-1] = 0
+        np.maximum(totals[0] + alpha - norm, alpha, out=pivot)  # d ≥ λ: less is rounding
+        np.subtract(totals[1], residual, out=covariance)
+        self._add_up(lambda first, last, changes: kernels.add_changes(self._moments, first, last, changes))
+
+    def sweep(self, step: int, products: Array, slot: int, totals: Array, selected: Selected, active: Columns) -> None:
+        """Take the feature selected at ``step``, whose rows of H are products[:, slot], out of the active columns."""
+        known = (selected.history[step], selected.moments, selected.alpha, active, self._history, self._moments)
+        self._add_up(
+            lambda first, last, changes: kernels.sweep(products, slot, totals, step, *known, first, last, changes)
+        )
+
+    def _add_up(self, add: Callable[[int, int, Array], None]) -> None:
+        """Run over all problems, and add up the changes in the order of the problems."""
+        parts: dict[int, Array] = {}
+
+        def work(first: int, last: int) -> None:
+            parts[first] = np.zeros(len(self.changes))
+            add(first, last, parts[first])
+
+        for_query_ranges(work, np.arange(len(self._moments) + 1) * len(self.changes))
+        self.changes = np.sum([parts[first] for first in sorted(parts)], axis=0)
+
+    def history(self, column: int, size: int) -> Array:
+        """β and ρ of a column with the selected features, in every problem."""
+        return self._history[:, column, :, :size]
+
+    def moments(self, column: int) -> Array:
+        """d, r, v and f of a column in every problem."""
+        return self._moments[:, column]
+
+
+class Selector(ABC):
+    """Selects features one after the other; every kind of it comes to the same features and errors.
+
+    ``start(alpha)`` comes first, and begins anew for another λ.
+    """
+
+    def __init__(self, data: CentredQueries, capacity: int) -> None:
+        self.data = data
+        self.capacity = capacity
+        self.selected = Selected(data.norms(), capacity)
+
+    def start(self, alpha: float) -> None:
+        """Select nothing."""
+        self.selected.start(alpha)
+
+    @abstractmethod
+    def errors_with(self, columns: Columns) -> Array:
+        """The squared leave-query-out error with each of the columns added."""
+
+    @abstractmethod
+    def add(self, feature: int) -> None:
+        """Select a feature."""
+
+    def drop(self, position: int) -> None:
+        """Take the feature at a position of the selection back out: select the others again."""
+        others = [feature for place, feature in enumerate(self.selected.features) if place != position]
+        self.start(self.selected.alpha)
+        for feature in others:
+            self.add(feature)
+
+    def held_out_scores(self, weights: Array) -> Array:
+        """The scores of every query by the model trained without it; ``weights`` are those of the selected features."""
+        return self.data.scores(np.array(self.selected.features, np.intp), weights[:-1])
+
+
+class KeepingSelector(Selector):
+    """Keeps β and ρ of all features: a step costs O(N·n·k) beside the rows of H that it needs."""
+
+    def __init__(self, data: CentredQueries, capacity: int) -> None:
+        super().__init__(data, capacity)
+        self._candidates = Candidates(data.n_queries + 1, data.n_features, capacity)
+
+    def errors_with(self, columns: Columns) -> Array:
+        """Read off the state."""
+        return self.selected.error + self._candidates.changes[columns]
+
+    def scores_with(self, column: int) -> Array:
+        """Held-out scores of every query with one more column added."""
+        selected, moments = self.selected, self._candidates.moments(column)
+        gain = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
+        regression = selected.unturned(self._candidates.history(column, selected.size)[:, 0].copy())
+        weights = np.column_stack([selected.weights() - regression * gain[:, None], gain])
+        return self.data.scores(np.array([*selected.features, column], np.intp), weights[:-1])
+
+    def _add(self, feature: int, products: Array, slot: int, totals: Array, target_products: Array) -> None:
+        """Select a feature whose rows of H are products[:, slot], with the sum ``totals``."""
+        selected, step = self.selected, self.selected.size
+        selected.add(
+            feature,
+            self._candidates.history(feature, step),
+            self._candidates.moments(feature),
+            products[:, slot, [*selected.features, feature]],
+            np.append(target_products[:, feature], 0.0),
+        )
+        if selected.size < self.capacity:
+            active = np.ones(self.data.n_features, bool)
+            active[selected.features] = False
+            self._candidates.sweep(step, products, slot, totals, selected, np.flatnonzero(active))
+
+
+class StreamSelector(KeepingSelector):
+    """Reads X once to start with and once for every selected feature."""
+
+    def __init__(self, data: CentredQueries, capacity: int) -> None:
+        super().__init__(data, capacity)
+        self._moments = data.query_moments()
+        self._sums = self._moments.squares.sum(axis=0), self._moments.products.sum(axis=0)
+        self._row = np.zeros((data.n_queries + 1, 1, data.n_features))
+
+    def start(self, alpha: float) -> None:
+        """Select nothing, and bring the candidates back to their beginning."""
+        super().start(alpha)
+        self._candidates.start(self._moments.squares, self._moments.products, self._sums, alpha)
+
+    def add(self, feature: int) -> None:
+        """Select a feature: one pass over X."""
+        self.data.column_products(feature, self._row[:-1, 0])
+        self._add(feature, self._row, 0, self._row[:, 0].sum(axis=0), self._moments.products)
+
+
+class GramSelector(KeepingSelector):
+    """Reads X once for the Gram matrices of all queries, and then never again, whatever λ and k are tried."""
+
+    def __init__(self, data: CentredQueries, capacity: int) -> None:
+        super().__init__(data, capacity)
+        n = data.n_features
+        self._grams = np.zeros((data.n_queries + 1, n, n))
+        data.query_grams(self._grams[:-1])
+        self._gram = self._grams.sum(axis=0)
+        self._squares = np.diagonal(self._grams[:-1], axis1=1, axis2=2).copy()
+        self._products = data.query_moments().products
+
+    def start(self, alpha: float) -> None:
+        """Select nothing, and bring the candidates back to their beginning."""
+        super().start(alpha)
+        sums = np.diag(self._gram), self._products.sum(axis=0)
+        self._candidates.start(self._squares, self._products, sums, alpha)
+
+    def add(self, feature: int) -> None:
+        """Select a feature: no pass over X."""
+        self._add(feature, self._grams, feature, self._gram[feature], self._products)
+
+
+class DirectSelector(Selector):
+    """Keeps nothing of candidates that are not selected: each is worked through from the start, a block at a time.
+
+    A step costs O(m·k) for each candidate asked for (paper G, section 5), so it suits random subsets of candidates
+    and data so wide that 2·N·n·k numbers are too many.
+    """
+
+    def errors_with(self, columns: Columns) -> Array:
+        """Work through the columns, a block at a time, each block in one pass over X."""
+        per_column = 8 * (self.data.n_queries + 1) * (3 * self.selected.size + 8)
+        width = max(1, _BLOCK_BYTES // per_column)
+        blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
+        changes = [self._worked_through(block)[0].changes for block in blocks]
+        return self.selected.error + np.concatenate(changes)
+
+    def add(self, feature: int) -> None:
+        """Select a feature: work through it once more, and keep what it has to do with those selected."""
+        size = self.selected.size
+        candidate, products, moments = self._worked_through(np.array([feature], np.intp))
+        inner = np.column_stack([products[:, :, 0], np.append(moments.squares[:, 0], 0.0)])
+        product = np.append(moments.products[:, 0], 0.0)
+        self.selected.add(feature, candidate.history(0, size), candidate.moments(0), inner, product)
+
+    def _worked_through(self, columns: Columns) -> tuple[Candidates, Array, QueryMoments]:
+        """The columns after all selected features were taken out of them, and their rows of H."""
+        selected, problems = self.selected, self.data.n_queries + 1
+        products = np.zeros((problems, selected.size, len(columns)))
+        moments = self.data.block_products(np.array(selected.features, np.intp), columns, products[:-1])
+        candidates = Candidates(problems, len(columns), selected.size)
+        sums = moments.squares.sum(axis=0), moments.products.sum(axis=0)
+        candidates.start(moments.squares, moments.products, sums, selected.alpha)
+        totals, every = products.sum(axis=0), np.arange(len(columns))
+        for step in range(selected.size):
+            candidates.sweep(step, products, step, totals[step], selected, every)
+        return candidates, products, moments
+
+
+class BackFittingSelector(DirectSelector):
+    """Rates a candidate by the weight it would get if those of the selected features stayed as they are.
+
+    Only then are all weights fitted again ("back-fitting", paper G, section 5, after Vincent & Bengio 2002). A feature
+    that no document of a query has changes nothing there, so a step costs O(k) per stored entry of X. The rating is
+    an approximation; the errors of what was selected are exact.
+    """
+
+    def __init__(self, data: CentredQueries, capacity: int) -> None:
+        super().__init__(data, capacity)
+        self._total_squares = data.total_squares()
+        self._total_products = data.transposed_product(data.target[:, None])[:, 0]
+        self._total_rows = np.zeros((capacity, data.n_features))
+
+    def add(self, feature: int) -> None:
+        """Select a feature, and note its row of X̂ᵀX̂."""
+        super().add(feature)
+        self._total_rows[self.selected.size - 1] = self.data.total_column_products(feature)
+
+    def errors_with(self, columns: Columns) -> Array:
+        """An approximation: with the weights of the selected features as they are."""
+        selected = self.selected
+        weights = selected.weights()
+        scores = self.data.queries.grouping.gather(self.held_out_scores(weights))
+        changes = self.data.back_fitting_errors(
+            self.data.target - self.data.centre(scores),
+            weights[:-1],
+            self._total_rows[: selected.size],
+            self._total_squares + selected.alpha,
+            self._total_products,
+        )
+        return selected.error + changes[columns]

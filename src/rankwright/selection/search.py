@@ -1,0 +1,121 @@
+"""`search()`: marks a parameter as one to be chosen, and how a choice among models is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import ParameterError
+from rankwright.measures.conventions import Convention
+from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.ranked import RankedQueries
+
+Rule = Literal["best", "one-standard-error"]
+RULES = ("best", "one-standard-error")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A parameter that is to be chosen from values; None stands for the estimator's own grid."""
+
+    values: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"search({', '.join(f'{value:g}' for value in self.values or ())})"
+
+
+def search(*values: float | Iterable[float]) -> Search:
+    """Choose a parameter from these values, or from the estimator's own grid, by what comes out on held-out queries.
+
+    >>> import rankwright as rw
+    >>> rw.RankRLS(alpha=rw.search(0.1, 1, 10)).alpha
+    search(0.1, 1, 10)
+    """
+    flat = tuple(v for item in values for v in (item if isinstance(item, Iterable) else (item,)))
+    if values and not flat:
+        raise ParameterError("search: give at least one value, or none at all for the default grid")
+    return Search(flat or None)
+
+
+class Estimate(NamedTuple):
+    """A measure's mean over held-out queries and the standard error of that mean."""
+
+    mean: float
+    standard_error: float
+
+
+def estimates(
+    scores: npt.NDArray[np.float64], queries: Queries, measures: Sequence[Measure], convention: Convention
+) -> dict[Measure, Estimate]:
+    """What each measure says of scores on queries that the ranker has not seen."""
+    if not measures:
+        return {}
+    ranked = RankedQueries(scores, queries)
+    return {measure: estimate_of(measure.compute(ranked, convention)) for measure in measures}
+
+
+def estimate_of(values: npt.NDArray[np.float64]) -> Estimate:
+    """The mean over queries, without those that a measure leaves out (NaN), and its standard error."""
+    left_out = np.isnan(values)
+    counted = values[~left_out] if left_out.any() else values
+    n = len(counted)
+    if n == 0:
+        return Estimate(np.nan, np.nan)
+    mean = float(counted.sum()) / n
+    deviations = counted - mean
+    error = math.sqrt(float(deviations @ deviations) / (n - 1) / n) if n > 1 else math.inf
+    return Estimate(mean, error)
+
+
+def first_best(values: Sequence[Estimate], lower_is_better: bool) -> int:
+    """The position of the best mean; the first one if several are equal, NaN never."""
+    return int(np.argmax([_worth(value.mean, lower_is_better) for value in values]))
+
+
+def within_one_standard_error(values: Sequence[Estimate], lower_is_better: bool) -> list[int]:
+    """The positions whose means are at most one standard error (of the best) from the best."""
+    best = values[first_best(values, lower_is_better)]
+    least = _worth(best.mean, lower_is_better) - (best.standard_error if np.isfinite(best.standard_error) else 0)
+    return [position for position, value in enumerate(values) if _worth(value.mean, lower_is_better) >= least]
+
+
+def _worth(mean: float, lower_is_better: bool) -> float:
+    """The more the better."""
+    if np.isnan(mean):
+        return -np.inf
+    return -mean if lower_is_better else mean
+
+
+def checked_rule(rule: Any) -> Rule:
+    """The parameter ``rule``, checked."""
+    if rule not in RULES:
+        raise ParameterError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
+    chosen: Rule = rule
+    return chosen
+
+
+def optional_measures(measures: Any) -> tuple[Measure, ...]:
+    """Measures as text or objects; none at all is fine."""
+    if measures is None or (not isinstance(measures, str | Measure) and len(tuple(measures)) == 0):
+        return ()
+    return measures_of(measures)
+
+
+def checked_alphas(alpha: Any, grid: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The values of λ to fit, in ascending order: one, those of a search, or the estimator's grid."""
+    values: Any = [alpha]
+    if isinstance(alpha, Search):
+        values = grid if alpha.values is None else alpha.values
+    try:
+        alphas = np.unique(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ParameterError(f"alpha must be a number above 0 or search(…), not {alpha!r}") from None
+    if alphas.ndim != 1 or len(alphas) == 0 or not np.all((alphas > 0) & np.isfinite(alphas)):
+        raise ParameterError(f"alpha must be a finite number above 0, or search(…) over such numbers, not {alpha!r}")
+    return alphas

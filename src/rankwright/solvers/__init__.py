@@ -1,0 +1,1 @@
+"""How the optimisation problems are solved."""

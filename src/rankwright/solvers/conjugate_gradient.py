@@ -1,0 +1,76 @@
+"""(M + λ_l I)x_l = b for all λ_l at once, by conjugate gradients that look at M through one product per iteration.
+
+The Krylov spaces of M + λI are the same for every λ, so the smallest λ drives the iteration and the others follow by
+scalar recurrences (Frommer & Maaß 1999; Jegerlehner 1996): a whole λ path costs as many passes as its hardest λ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-12
+_ROUNDS = 8  # restarts from the true residual, which rounding lets the recurrences drift away from
+
+
+def shifted_conjugate_gradients(
+    times: Callable[[Array], Array], right: Array, alphas: Array, *, most_products: int = 5000
+) -> tuple[Array, Array]:
+    """Solutions (one column per λ) and their relative residual norms, computed afresh at the end."""
+    solutions, norm = np.zeros((len(right), len(alphas))), float(np.linalg.norm(right))
+    if norm == 0:
+        return solutions, np.zeros(len(alphas))
+    _solve_together(times, right, alphas, solutions, norm, most_products)
+    residuals = np.empty(len(alphas))
+    for column, alpha in enumerate(alphas):
+        residuals[column] = _polish(times, right, float(alpha), solutions[:, column], norm, most_products)
+    return solutions, residuals
+
+
+def _solve_together(
+    times: Callable[[Array], Array], right: Array, alphas: Array, solutions: Array, norm: float, most: int
+) -> None:
+    """The recurrences of multi-shift conjugate gradients; a λ that has converged is left alone."""
+    base = float(alphas.min())
+    shifts = alphas - base
+    residual, direction = right.copy(), right.copy()
+    directions = np.repeat(right[:, None], len(alphas), axis=1)
+    ratio, previous_ratio = np.ones(len(alphas)), np.ones(len(alphas))  # ζ_k and ζ_{k−1}: residual_λ = ζ · residual
+    step, growth, squared = 1.0, 0.0, float(residual @ residual)
+    for _ in range(most):
+        active = np.abs(ratio) * np.sqrt(squared) > _TOLERANCE * norm
+        if not active.any():
+            return
+        product = times(direction) + base * direction
+        previous_step, step = step, squared / float(direction @ product)
+        denominator = step * growth * (previous_ratio - ratio) + previous_ratio * previous_step * (1 + step * shifts)
+        next_ratio = np.where(active, ratio * previous_ratio * previous_step / denominator, ratio)
+        solutions[:, active] += directions[:, active] * (step * next_ratio / ratio)[active]
+        residual -= step * product
+        new_squared = float(residual @ residual)
+        growth = new_squared / squared
+        factor = growth * (next_ratio / ratio) ** 2
+        directions[:, active] = residual[:, None] * next_ratio[active] + directions[:, active] * factor[active]
+        direction = residual + growth * direction
+        previous_ratio, ratio, squared = np.where(active, ratio, previous_ratio), next_ratio, new_squared
+
+
+def _polish(
+    times: Callable[[Array], Array], right: Array, alpha: float, solution: Array, norm: float, most: int
+) -> float:
+    """Plain conjugate gradients on the true residual until it is small; changes ``solution`` in place."""
+    reached = np.inf
+    for _ in range(_ROUNDS):
+        residual = right - times(solution) - alpha * solution
+        size = float(np.linalg.norm(residual)) / norm
+        if size <= 10 * _TOLERANCE or size > reached / 2:  # good, or as good as it gets
+            return size
+        reached = size
+        correction = np.zeros((len(right), 1))
+        _solve_together(times, residual, np.array([alpha]), correction, norm, most)
+        solution += correction[:, 0]
+    return reached

@@ -1,0 +1,127 @@
+"""w_λ = (X̂ᵀX̂ + λI)⁻¹X̂ᵀŷ for every λ of a path (paper G, eq. 5), or X̂ᵀ(X̂X̂ᵀ + λI)⁻¹ŷ (eq. 6) if that is smaller.
+
+The data are read once for X̂ᵀX̂; each λ then takes a Cholesky factor, which is cheaper than a share in one
+eigendecomposition, and does not care about features on different scales. What normal equations lose in accuracy,
+because they square the condition of X̂, iterative refinement brings back: the gradient is computed anew from the data,
+for all λ in one more pass. Fewer documents than features: the same w from the singular value decomposition of X̂.
+Large sparse data: conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from rankwright.data.centred import CentredQueries
+from rankwright.engines.blas import one_thread_per_call
+from rankwright.solvers.conjugate_gradient import shifted_conjugate_gradients
+
+Array = npt.NDArray[np.float64]
+Solver = Literal["primal", "dual", "cg"]
+
+# Beyond this many features, sparse data are solved by iteration: X̂ᵀX̂ would fill the memory.
+_MOST_FEATURES_OF_SPARSE = 4096
+
+# In matrices smaller than this, the threads of a BLAS spend more time waiting for each other than they save.
+_WORTH_MORE_THREADS = 1000
+
+
+class RidgePath(NamedTuple):
+    """Weights for every λ (λ × features), how they were found, and how large the gradients (of the dual, the residuals)
+    were, relative to those at w = 0: before the last correction, or after the last iteration."""
+
+    weights: Array
+    solver: Solver
+    gradients: Array
+
+
+class ShiftedSystems:
+    """(M + λ_l I)⁻¹ applied to column l, for every l; M is positive semidefinite."""
+
+    def __init__(self, matrix: Array, alphas: Array) -> None:
+        self._factors = [_factor(matrix, float(alpha)) for alpha in alphas]
+
+    def solve(self, columns: Array) -> Array:
+        """One solution for each column, each with its own λ."""
+        return np.stack([solve(column) for solve, column in zip(self._factors, columns.T, strict=True)], axis=1)
+
+
+def _factor(matrix: Array, alpha: float) -> Callable[[Array], Array]:
+    """The function v ↦ (M + λI)⁻¹v."""
+    shifted = matrix.copy()
+    shifted.flat[:: len(matrix) + 1] += alpha
+    scale = 1 / np.sqrt(np.diag(shifted))  # a diagonal of ones: the best scaling up to a factor of √n
+    shifted *= scale[:, None] * scale
+    try:
+        factor = scipy.linalg.cho_factor(shifted, lower=True)
+        return lambda v: scale * scipy.linalg.cho_solve(factor, scale * v)
+    except scipy.linalg.LinAlgError:  # λ is below the rounding of M: leave out what cannot be told from 0
+        values, vectors = scipy.linalg.eigh(shifted)
+        told_from_zero = values > len(values) * np.finfo(float).eps
+        inverse = np.divide(1, values, out=np.zeros_like(values), where=told_from_zero)
+        return lambda v: scale * (vectors @ (inverse * (vectors.T @ (scale * v))))
+
+
+def choose_solver(data: CentredQueries) -> Solver:
+    """Primal or dual, whichever matrix is smaller; iteration for wide sparse data."""
+    if data.is_sparse:
+        return "primal" if data.n_features <= _MOST_FEATURES_OF_SPARSE else "cg"
+    return "primal" if data.n_features <= data.n_documents else "dual"
+
+
+def ridge_path(data: CentredQueries, alphas: Array, solver: Solver | None = None) -> RidgePath:
+    """The weights for every λ > 0 of ``alphas``."""
+    chosen = solver or choose_solver(data)
+    small = min(data.n_features, data.n_documents) < _WORTH_MORE_THREADS
+    with one_thread_per_call() if small else nullcontext():
+        weights, gradients = _SOLVERS[chosen](data, alphas)
+    return RidgePath(np.ascontiguousarray(weights.T), chosen, gradients)
+
+
+def _primal(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
+    moments = data.moments()
+    systems = ShiftedSystems(moments.gram, alphas)
+    weights = systems.solve(_repeated(moments.products, alphas))
+    gradient = data.residual_products(weights) - weights * alphas
+    return weights + systems.solve(gradient), _relative(gradient, moments.products)
+
+
+def _dual(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
+    """X̂ = USVᵀ: w = VS(S² + λI)⁻¹Uᵀŷ. Forming X̂X̂ᵀ would square the condition of X̂, with nothing to refine it by."""
+    centred = data.centred_matrix()
+    left, values, right = scipy.linalg.svd(centred, full_matrices=False)
+    shrunken = (values * (left.T @ data.target))[:, None] / (values[:, None] ** 2 + alphas)
+    weights: Array = right.T @ shrunken
+    gradient = centred.T @ (data.target[:, None] - centred @ weights) - weights * alphas
+    return weights, _relative(gradient, centred.T @ data.target)
+
+
+def _repeated(column: Array, alphas: Array) -> Array:
+    return np.repeat(column[:, None], len(alphas), axis=1)
+
+
+def _relative(columns: Array, scale: Array) -> Array:
+    """The norms of columns, relative to that of ``scale``."""
+    norms: Array = np.linalg.norm(columns, axis=0) / max(float(np.linalg.norm(scale)), np.finfo(float).tiny)
+    return norms
+
+
+def _cg(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
+    products = data.transposed_product(data.target[:, None])[:, 0]
+
+    def gram_times(v: Array) -> Array:
+        return products - data.residual_products(v[:, None])[:, 0]
+
+    return shifted_conjugate_gradients(gram_times, products, alphas)
+
+
+_SOLVERS: dict[Solver, Callable[[CentredQueries, Array], tuple[Array, Array]]] = {
+    "primal": _primal,
+    "dual": _dual,
+    "cg": _cg,
+}

@@ -1,0 +1,231 @@
+"""RankRLS, its kernel version and the regression baseline as estimators."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+
+import rankwright as rw
+from tests import retraining
+
+
+def collection(seed=0, rows=150, queries=15, n=5):
+    rng = np.random.default_rng(seed)
+    X, qid = rng.standard_normal((rows, n)), rng.integers(0, queries, rows)
+    y = np.clip(np.round(X[:, 0] - X[:, 1] + rng.standard_normal(rows) + 1), 0, 3)
+    return X, y, qid
+
+
+def test_the_objective_of_the_paper_is_least():
+    """Paper G, eq. 3, summed over pairs: no step away from the weights lowers it."""
+    X, y, qid = collection(rows=60)
+
+    def objective(w):
+        total = 3.0 * w @ w
+        for query in np.unique(qid):
+            s, t = X[qid == query] @ w, y[qid == query]
+            pairs = t[:, None] - t - s[:, None] + s
+            total += np.sum(pairs**2) / (2 * len(t))
+        return total
+
+    w = rw.RankRLS(alpha=3.0).fit(X, y, qid=qid).coef_
+    least = objective(w)
+    for direction in np.random.default_rng(0).standard_normal((50, 5)):
+        assert objective(w + 1e-4 * direction) > least
+        gradient = (objective(w + 1e-4 * direction) - objective(w - 1e-4 * direction)) / 2e-4
+        assert abs(gradient) < 1e-6
+
+
+@pytest.mark.parametrize("ids", [lambda q: q, lambda q: [f"query {i}" for i in q], lambda q: np.array(q, object)])
+def test_query_ids_of_any_type_in_any_order(ids):
+    X, y, qid = collection()
+    expected = rw.RankRLS(0.3).fit(X, y, qid=qid).coef_
+    shuffled = np.random.default_rng(1).permutation(len(y))
+    ours = rw.RankRLS(0.3).fit(X[shuffled], y[shuffled], qid=ids(qid[shuffled].tolist())).coef_
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_queries_frames_and_csr_are_taken_alike():
+    X, y, qid = collection()
+    expected = rw.RankRLS(0.3).fit(X, y, qid=qid)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    by_frame = rw.RankRLS(0.3).fit(frame, y, qid=qid)
+    assert by_frame.feature_names_in_.tolist() == list("abcde")
+    queries = rw.Queries(X, y, qid, feature_names=list("abcde"))
+    by_queries = rw.RankRLS(0.3).fit(queries)
+    assert by_queries.feature_names_in_.tolist() == list("abcde")
+    by_csr = rw.RankRLS(0.3).fit(sp.csr_matrix(X), y, qid=qid)
+    for ranker, data in ((by_frame, frame), (by_queries, X), (by_csr, sp.csr_array(X))):
+        np.testing.assert_allclose(ranker.coef_, expected.coef_, rtol=1e-12)
+        np.testing.assert_allclose(ranker.predict(data), X @ expected.coef_, rtol=1e-9, atol=1e-12)
+    with pytest.raises(rw.ParameterError, match="leave them out"):
+        rw.RankRLS().fit(queries, y)
+
+
+def test_scores_of_float32_features_are_summed_in_float64():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 30)).astype(np.float32)
+    y, qid = rng.integers(0, 3, 20_000), np.repeat(np.arange(200), 100)
+    ranker = rw.RankRLS().fit(X, y, qid=qid)
+    np.testing.assert_allclose(ranker.predict(X), X.astype(np.float64) @ ranker.coef_, rtol=1e-12, atol=1e-13)
+
+
+def test_rank_and_score():
+    X, y, qid = collection()
+    ranker = rw.RankRLS(measures="map").fit(X, y, qid=qid)
+    ranks, scores = ranker.rank(X, qid), ranker.predict(X)
+    for query in np.unique(qid):
+        rows = qid == query
+        assert ranks[rows].tolist() == rankdata(-scores[rows], method="ordinal").tolist()
+    assert ranker.score(X, y, qid=qid) == rw.evaluate(ranker, rw.Queries(X, y, qid), "map").means[rw.AP]
+    wrong = rw.RankRLS(measures=rw.PairwiseError).fit(X, y, qid=qid)
+    assert wrong.score(X, y, qid=qid) < 0  # an error, negated: the more the better
+
+
+def test_lambda_by_validation_is_the_first_best():
+    X, y, qid = collection()
+    valid = rw.Queries(*collection(seed=1, rows=60))
+    ranker = rw.RankRLS(rw.search(), measures="map, ndcg@3").fit(X, y, qid=qid, valid=valid)
+    assert len(ranker.path_.alphas) == 31
+    values = []
+    for alpha, told in zip(ranker.path_.alphas, ranker.path_.valid[rw.AP], strict=True):
+        scores = valid.X @ retraining.rankrls(X, y, qid, alpha)
+        values.append(rw.evaluate(scores, valid, rw.AP).means[rw.AP])
+        assert told.mean == pytest.approx(values[-1], abs=1e-12)
+    assert ranker.alpha_ == ranker.path_.alphas[int(np.argmax(values))]
+    np.testing.assert_allclose(ranker.coef_, retraining.rankrls(X, y, qid, ranker.alpha_), rtol=1e-9)
+    assert list(ranker.path_.to_frame("polars").columns)[:3] == ["alpha", "valid AP", "valid AP standard error"]
+
+
+def test_lambda_by_leave_query_out():
+    X, y, qid = collection(rows=60, queries=6)
+    queries = rw.Queries(X, y, qid)
+    ranker = rw.RankRLS(rw.search(0.01, 1, 100), measures="ndcg").fit(queries)
+    values = [
+        rw.evaluate(retraining.held_out_scores(X, y, qid, alpha), queries, "ndcg").means[rw.nDCG]
+        for alpha in (0.01, 1, 100)
+    ]
+    assert ranker.alpha_ == [0.01, 1, 100][int(np.argmax(values))]
+    np.testing.assert_allclose([value.mean for value in ranker.path_.lqo[rw.nDCG]], values, atol=1e-9)
+
+
+def test_one_standard_error_takes_the_largest_lambda_close_to_the_best():
+    X, y, qid = collection()
+    ranker = rw.RankRLS(rw.search(), measures="map", rule="one-standard-error").fit(X, y, qid=qid)
+    told = ranker.path_.lqo[rw.AP]
+    best = max(told, key=lambda value: value.mean)
+    close = [
+        a for a, value in zip(ranker.path_.alphas, told, strict=True) if value.mean >= best.mean - best.standard_error
+    ]
+    assert ranker.alpha_ == max(close)
+
+
+def test_regression_is_ridge_regression():
+    X, y, qid = collection()
+    ours, theirs = rw.RegressionRanker(2.0).fit(X, y, qid=qid), Ridge(2.0).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-10)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+
+
+def test_a_kernel_against_its_own_normal_equations():
+    """Paper G, eq. 6, solved plainly; and the linear kernel is RankRLS."""
+    X, y, qid = collection(rows=50, queries=5)
+    L = np.eye(50)
+    for query in np.unique(qid):
+        rows = np.flatnonzero(qid == query)
+        L[np.ix_(rows, rows)] -= 1 / len(rows)
+    K = rbf_kernel(X, gamma=0.3)
+    a = np.linalg.solve(L @ K @ L + 0.7 * np.eye(50), L @ y)
+    ours = rw.KernelRankRLS(0.7, kernel="rbf", gamma=0.3).fit(X, y, qid=qid)
+    np.testing.assert_allclose(ours.predict(X[:9]), K[:9] @ a, rtol=1e-9, atol=1e-12)
+    linear = rw.KernelRankRLS(0.7, kernel="linear").fit(X, y, qid=qid).predict(X)
+    np.testing.assert_allclose(linear, rw.RankRLS(0.7).fit(X, y, qid=qid).predict(X), rtol=1e-8)
+    own = rw.KernelRankRLS(0.7, kernel=lambda u, v: float(u @ v)).fit(X, y, qid=qid).predict(X)
+    np.testing.assert_allclose(own, linear, rtol=1e-8)
+
+
+def test_a_kernel_learns_what_no_line_can():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    y, qid = (np.hypot(*X.T) > 1.2).astype(float), np.repeat(np.arange(20), 20)
+    queries = rw.Queries(X, y, qid)
+    kernel = rw.leave_query_out(rw.KernelRankRLS(kernel="rbf"), queries).evaluate("map")[0].means[rw.AP]
+    linear = rw.leave_query_out(rw.RankRLS(), queries).evaluate("map")[0].means[rw.AP]
+    assert kernel > 0.95 > 0.8 > linear
+
+
+def test_in_scikit_learns_tools():
+    X, y, qid = collection()
+    ranker = rw.RankRLS(alpha=rw.search(1, 2), measures="map")
+    assert clone(ranker).get_params() == ranker.get_params()
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(rw.QueryMinMaxScaler(), rw.RankRLS())
+        pipeline.fit(X, y, qid=qid)
+        folds = GroupKFold(3).split(X, y, qid)
+        search = GridSearchCV(rw.RankRLS(), {"alpha": [0.1, 10.0]}, cv=list(folds)).fit(X, y, qid=qid)
+    scaled = rw.QueryMinMaxScaler().fit_transform(X, qid=qid)
+    np.testing.assert_allclose(pipeline[-1].coef_, rw.RankRLS().fit(scaled, y, qid=qid).coef_)
+    assert search.best_params_["alpha"] in (0.1, 10.0)
+
+
+@pytest.mark.parametrize("ranker", [rw.RankRLS, rw.RegressionRanker, rw.KernelRankRLS])
+def test_bad_input(ranker):
+    X, y, qid = collection(rows=20, queries=4)
+    with pytest.raises(rw.ParameterError, match="alpha"):
+        ranker(alpha=-1.0).fit(X, y, qid=qid)
+    with pytest.raises(rw.ParameterError, match="alpha"):
+        ranker(alpha=rw.search(1, np.inf)).fit(X, y, qid=qid)
+    with pytest.raises(rw.ParameterError, match="rule"):
+        ranker(rule="worst").fit(X, y, qid=qid)
+    with pytest.raises(rw.ParameterError, match="measures"):
+        ranker(alpha=rw.search(), measures=()).fit(X, y, qid=qid)
+    with pytest.raises(rw.ParameterError, match="y is missing"):
+        ranker().fit(X)
+    with pytest.raises(rw.ParameterError, match="valid must be Queries"):
+        ranker().fit(X, y, qid=qid, valid=X)
+    with pytest.raises(rw.DataError, match="valid has 1 features"):
+        ranker().fit(X, y, qid=qid, valid=rw.Queries(X[:, :1], y, qid))
+    with pytest.raises(rw.DataError, match="at least two queries"):
+        ranker(alpha=rw.search()).fit(X, y)
+    with pytest.raises(rw.DataError, match="grades"):
+        ranker().fit(X, -y - 1, qid=qid)
+    with pytest.raises(ValueError, match="features"):
+        ranker().fit(X, y, qid=qid).predict(X[:, :2])
+    for value in (np.nan, np.inf):
+        bad = X.copy()
+        bad[7, 3] = value
+        for store in (np.asarray, sp.csr_array):
+            with pytest.raises(rw.DataError, match="row 7"):
+                ranker().fit(store(bad), y, qid=qid)
+
+
+def test_a_wrong_kernel_is_named():
+    X, y, qid = collection(rows=20, queries=4)
+    with pytest.raises(rw.ParameterError, match="kernel 'magic'"):
+        rw.KernelRankRLS(kernel="magic").fit(X, y, qid=qid)
+
+
+def test_one_document_queries_teach_nothing_and_hurt_nothing():
+    X, y, qid = collection(rows=40, queries=5)
+    more = np.vstack([X, [[9.0] * 5, [1e5] * 5]])
+    ours = rw.RankRLS().fit(more, np.append(y, [3, 0]), qid=np.append(qid, [100, 101]))
+    np.testing.assert_allclose(ours.coef_, rw.RankRLS().fit(X, y, qid=qid).coef_, rtol=1e-10)
+    only = rw.RankRLS().fit(X[:3], y[:3], qid=[1, 2, 3])
+    assert not only.coef_.any()
+    assert only.rank(X[:3]).tolist() == [1, 2, 3]
+
+
+def test_search_prints_as_it_is_typed():
+    assert repr(rw.search()) == "search()"
+    assert repr(rw.search(0.5, 2)) == "search(0.5, 2)"
+    assert rw.search([1, 2]) == rw.search(1, 2)
+    with pytest.raises(rw.ParameterError, match="at least one value"):
+        rw.search([])
