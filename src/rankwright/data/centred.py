@@ -154,19 +154,22 @@ class CentredQueries(ABC):
         self.check_finite(squares)
         return QueryMoments(squares, products, self.norms())
 
-    def query_grams(self, out: Array) -> None:
-        """H^q = X̂_qᵀX̂_q of every query, into out[q], in one pass."""
+    def query_grams(self, out: Array) -> Array:
+        """H^q = X̂_qᵀX̂_q of every query, into out[q], in one pass; returns all h^q = X̂_qᵀŷ_q."""
+        products = np.empty((self.n_queries, self.n_features))
 
         def work(first: int, last: int) -> None:
             with np.errstate(over="ignore", invalid="ignore"):  # told below, with its place
                 for q in range(first, last):
                     centred, _ = self.block(q)
                     np.matmul(centred.T, centred, out=out[q])
+                    products[q] = self.target[self.offsets[q] : self.offsets[q + 1]] @ centred
 
         with one_thread_per_call():
             for_query_ranges(work, self.offsets)
         self.passes += 1
         self.check_finite(out)
+        return products
 
     def check_finite(self, sums: npt.NDArray[Any]) -> None:
         """Sums are finite if the features are: so looking for NaN and infinity costs no pass of its own.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rankwright.data.centred import CentredQueries, centred
 from rankwright.data.queries import Queries
+from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
@@ -25,6 +26,7 @@ from rankwright.selection.greedy import (
 )
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
 from rankwright.selection.search import (
+    Estimate,
     Rule,
     Search,
     checked_alphas,
@@ -44,6 +46,9 @@ ALPHAS: Array = 2.0 ** np.arange(0.0, 11.0)
 _GRAM_BYTES = 1 << 26
 # … and the state of all candidates, if that takes no more than this or twice X.
 _STATE_BYTES = 1 << 30
+
+# Scores that may wait for being measured together.
+_WAITING_BYTES = 1 << 24
 
 _SELECTORS: dict[str, type[Selector]] = {"gram": GramSelector, "stream": StreamSelector, "direct": DirectSelector}
 
@@ -99,7 +104,7 @@ class GreedyRankRLS(LinearRanker):
     Examples
     --------
     >>> import rankwright as rw
-    >>> collection = rw.datasets.make_queries(n_queries=100, n_features=12, n_informative=3, seed=1)
+    >>> collection = rw.datasets.make_queries(n_queries=100, n_features=12, n_informative=3, n_correlated=0)
     >>> ranker = rw.GreedyRankRLS(n_features=3).fit(collection.queries)
     >>> sorted(ranker.selected_features_.tolist()) == collection.informative.tolist()
     True
@@ -169,12 +174,11 @@ class GreedyRankRLS(LinearRanker):
         self, selector: Selector, plan: SearchPlan, alpha: float, recorder: _Recorder, tell: Callable[[int], None]
     ) -> SelectionPath:
         selector.start(alpha)
-        steps = []
         rng = np.random.default_rng(self.random_state)
         for action, feature, rating in search_features(selector, plan, rng):
-            steps.append(recorder.step(selector, plan, action, feature, rating))
+            recorder.note(selector, plan, action, feature, rating)
             tell(selector.selected.size)
-        return SelectionPath(alpha, tuple(steps), recorder.queries.feature_names)
+        return SelectionPath(alpha, recorder.steps(), recorder.queries.feature_names)
 
     def _keep(
         self, paths: list[SelectionPath], sizes: frozenset[int], measures: tuple[Measure, ...], rule: Rule, n: int
@@ -247,7 +251,7 @@ class GreedyRankRLS(LinearRanker):
             raise ParameterError(
                 "criterion: a measure needs what only method='gram' and 'stream' keep, with fitting='pre'"
             )
-        return kind(data, plan.n_features)
+        return kind(data, plan.n_features, can_drop=plan.floating)
 
     def _method(self, data: CentredQueries, plan: SearchPlan, by_measure: bool) -> str:
         """The fastest one that fits: by the sizes of X, of the Gram matrices, and of the state."""
@@ -262,28 +266,27 @@ class GreedyRankRLS(LinearRanker):
 
 
 class _Recorder:
-    """Makes a `Step` of what a selector has come to."""
+    """Makes a `Step` of what a selector has come to.
+
+    Measures are computed for many steps at once, side by side; until then their scores are kept.
+    """
 
     def __init__(
         self, queries: Queries, valid: Queries | None, measures: tuple[Measure, ...], convention: Convention
     ) -> None:
         self.queries = queries
         self._valid, self._measures, self._convention = valid, measures, convention
+        self._steps: list[Step] = []
+        self._waiting: list[tuple[Array, Queries, dict[Measure, Estimate]]] = []
+        self._waiting_bytes = 0
 
-    def step(
+    def note(
         self, selector: Selector, plan: SearchPlan, action: Literal["add", "drop"], feature: int, rating: float
-    ) -> Step:
-        """The step that has just been done."""
-        features, criterion = selector.selected.features, plan.criterion
-        weights = selector.selected.weights()
-        lqo, valid = {}, {}
-        if self._measures:
-            lqo = estimates(selector.held_out_scores(weights), self.queries, self._measures, self._convention)
-            if self._valid is not None:
-                scores = linear_scores(self._valid.X[:, features], weights[-1])
-                valid = estimates(scores, self._valid, self._measures, self._convention)
+    ) -> None:
+        """Note the step that has just been done."""
+        features, criterion, weights = selector.selected.features, plan.criterion, selector.selected.weights()
         negated = isinstance(criterion, HeldOutMeasure) and not criterion.measure.lower_is_better
-        return Step(
+        step = Step(
             action,
             feature,
             tuple(features),
@@ -291,9 +294,33 @@ class _Recorder:
             -rating if negated else rating,
             float(plan.costs[features].sum()),
             estimate_of(selector.selected.errors[:-1]),
-            lqo,
-            valid,
         )
+        self._steps.append(step)
+        if self._measures:
+            self._wait_for(selector.held_out_scores(weights), self.queries, step.lqo)
+            if self._valid is not None:
+                self._wait_for(linear_scores(self._valid.X[:, features], weights[-1]), self._valid, step.valid)
+
+    def _wait_for(self, scores: Array, queries: Queries, told: dict[Measure, Estimate]) -> None:
+        self._waiting.append((scores, queries, told))
+        self._waiting_bytes += scores.nbytes
+        if self._waiting_bytes > _WAITING_BYTES:
+            self._measure()
+
+    def _measure(self) -> None:
+        def measure(waiting: tuple[Array, Queries, dict[Measure, Estimate]]) -> None:
+            scores, queries, told = waiting
+            told.update(estimates(scores, queries, self._measures, self._convention))
+
+        for _ in map_in_order(measure, self._waiting):
+            pass
+        self._waiting, self._waiting_bytes = [], 0
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps noted since the last call, all measured."""
+        self._measure()
+        steps, self._steps = tuple(self._steps), []
+        return steps
 
 
 def _progress(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int], None]:

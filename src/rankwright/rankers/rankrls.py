@@ -53,7 +53,7 @@ class RankRLS(ClosedFormRanker, LinearRanker):
     >>> import rankwright as rw
     >>> queries = rw.datasets.make_queries(n_queries=50, seed=0).queries
     >>> ranker = rw.RankRLS(alpha=rw.search(), measures="map").fit(queries.X, queries.y, qid=queries.qid)
-    >>> ranker.score(queries.X, queries.y, qid=queries.qid) > 0.8
+    >>> ranker.score(queries.X, queries.y, qid=queries.qid) > 0.7
     True
     """
 

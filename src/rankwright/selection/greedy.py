@@ -37,15 +37,22 @@ _BLOCK_BYTES = 1 << 25
 
 
 class Selected:
-    """The features selected so far, in every problem."""
+    """The features selected so far, in every problem.
 
-    def __init__(self, norms: Array, capacity: int) -> None:
+    ``history`` has β and ρ of features with those selected before them (problem × place × 2 × step). The selected ones
+    stand at ``places``: among all features, if it is the history of all; else one after the other.
+    """
+
+    def __init__(self, norms: Array, capacity: int, *, can_drop: bool, history: Array | None = None) -> None:
         problems = len(norms) + 1
         self._target_norms = np.append(norms, 0.0)  # ŷ_qᵀŷ_q; the last problem holds out nothing
         self.moments = np.empty((problems, 4, capacity))  # d, r, v and f of each when it was selected
-        # By the later feature of a pair: β and ρ of the earlier one with it, and H between both.
-        self.history, self.grams = np.empty((capacity, problems, 2, capacity)), np.empty((capacity, problems, capacity))
-        self.products = np.empty((problems, capacity))  # h = X̂_qᵀŷ_q
+        self._is_of_all = history is not None
+        self.history = np.empty((problems, capacity, 2, capacity)) if history is None else history
+        # Dropping features takes H between them, by the later one of a pair, and h = X̂_qᵀŷ_q.
+        self.can_drop = can_drop
+        dropped = capacity if can_drop else 0
+        self.grams, self.products = np.empty((dropped, problems, dropped)), np.empty((problems, dropped))
         self.start(1.0)
 
     def start(self, alpha: float) -> None:
@@ -64,17 +71,23 @@ class Selected:
         """The squared leave-query-out error of the whole (paper G, eq. 7)."""
         return float(self.errors.sum())
 
-    def add(self, feature: int, history: Array, moments: Array, inner: Array, product: Array) -> None:
-        """Note a feature: its β and ρ, its d, r, v, f, its rows of H with the selected features and itself, and h."""
-        step = self.size
-        self.history[step, :, :, :step] = history
-        self.moments[:, :, step] = moments
-        self.grams[step, :, : step + 1] = inner
-        self.products[:, step] = product
+    @property
+    def places(self) -> Columns:
+        """Where in ``history`` the selected features stand."""
+        return np.array(self.features, np.intp) if self._is_of_all else np.arange(self.size)
+
+    def add(self, feature: int, moments: Array) -> None:
+        """Note a feature with its d, r, v, f; its β and ρ are in ``history``."""
+        self.moments[:, :, self.size] = moments
         pivot, covariance, norm, residual = moments.T
         gain = covariance / pivot
         self.errors += gain * (gain * norm - 2 * residual)
         self.features.append(feature)
+
+    def note_products(self, inner: Array, product: Array) -> None:
+        """Note, for dropping, H of the last feature with all selected ones and itself, and its h."""
+        self.grams[self.size - 1, :, : self.size] = inner
+        self.products[:, self.size - 1] = product
 
     def weights(self) -> Array:
         """The weights of the selected features in every problem; the last row is the model trained on all queries."""
@@ -83,8 +96,9 @@ class Selected:
 
     def unturned(self, coefficients: Array) -> Array:
         """Coefficients of the orthogonalised features (problems × features) to those of the features themselves."""
+        places = self.places
         for_query_ranges(
-            lambda first, last: kernels.back_substitute(self.history, self.size, coefficients, first, last),
+            lambda first, last: kernels.back_substitute(self.history, places, coefficients, first, last),
             np.arange(len(coefficients) + 1) * self.size,
         )
         return coefficients
@@ -118,7 +132,7 @@ class Candidates:
     """Some columns of X in every problem: β and ρ of each with every selected feature, and d, r, v, f."""
 
     def __init__(self, problems: int, n_columns: int, capacity: int) -> None:
-        self._history = np.empty((problems, n_columns, 2, max(capacity, 1)))
+        self.history = np.empty((problems, n_columns, 2, max(capacity, 1)))
         self._moments = np.empty((problems, n_columns, 4))
         self.changes = np.zeros(n_columns)  # of the squared leave-query-out error, if the column were added
 
@@ -133,9 +147,12 @@ class Candidates:
 
     def sweep(self, step: int, products: Array, slot: int, totals: Array, selected: Selected, active: Columns) -> None:
         """Take the feature selected at ``step``, whose rows of H are products[:, slot], out of the active columns."""
-        known = (selected.history[step], selected.moments, selected.alpha, active, self._history, self._moments)
+        of_b = (selected.history, int(selected.places[step]), selected.moments, selected.alpha)
+        of_all = (active, self.history, self._moments)
         self._add_up(
-            lambda first, last, changes: kernels.sweep(products, slot, totals, step, *known, first, last, changes)
+            lambda first, last, changes: kernels.sweep(
+                products, slot, totals, step, *of_b, *of_all, first, last, changes
+            )
         )
 
     def _add_up(self, add: Callable[[int, int, Array], None]) -> None:
@@ -149,10 +166,6 @@ class Candidates:
         for_query_ranges(work, np.arange(len(self._moments) + 1) * len(self.changes))
         self.changes = np.sum([parts[first] for first in sorted(parts)], axis=0)
 
-    def history(self, column: int, size: int) -> Array:
-        """β and ρ of a column with the selected features, in every problem."""
-        return self._history[:, column, :, :size]
-
     def moments(self, column: int) -> Array:
         """d, r, v and f of a column in every problem."""
         return self._moments[:, column]
@@ -161,13 +174,15 @@ class Candidates:
 class Selector(ABC):
     """Selects features one after the other; every kind of it comes to the same features and errors.
 
-    ``start(alpha)`` comes first, and begins anew for another λ.
+    ``start(alpha)`` comes first, and begins anew for another λ. Features can be dropped only if ``can_drop``.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int) -> None:
+    def __init__(
+        self, data: CentredQueries, capacity: int, *, can_drop: bool = False, history: Array | None = None
+    ) -> None:
         self.data = data
         self.capacity = capacity
-        self.selected = Selected(data.norms(), capacity)
+        self.selected = Selected(data.norms(), capacity, can_drop=can_drop, history=history)
 
     def start(self, alpha: float) -> None:
         """Select nothing."""
@@ -196,9 +211,9 @@ class Selector(ABC):
 class KeepingSelector(Selector):
     """Keeps β and ρ of all features: a step costs O(N·n·k) beside the rows of H that it needs."""
 
-    def __init__(self, data: CentredQueries, capacity: int) -> None:
-        super().__init__(data, capacity)
+    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         self._candidates = Candidates(data.n_queries + 1, data.n_features, capacity)
+        super().__init__(data, capacity, can_drop=can_drop, history=self._candidates.history)
 
     def errors_with(self, columns: Columns) -> Array:
         """Read off the state."""
@@ -208,31 +223,33 @@ class KeepingSelector(Selector):
         """Held-out scores of every query with one more column added."""
         selected, moments = self.selected, self._candidates.moments(column)
         gain = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
-        regression = selected.unturned(self._candidates.history(column, selected.size)[:, 0].copy())
+        regression = selected.unturned(selected.history[:, column, 0, : selected.size].copy())
         weights = np.column_stack([selected.weights() - regression * gain[:, None], gain])
         return self.data.scores(np.array([*selected.features, column], np.intp), weights[:-1])
 
-    def _add(self, feature: int, products: Array, slot: int, totals: Array, target_products: Array) -> None:
-        """Select a feature whose rows of H are products[:, slot], with the sum ``totals``."""
+    def add(self, feature: int) -> None:
+        """Select a feature, and take it out of all others."""
         selected, step = self.selected, self.selected.size
-        selected.add(
-            feature,
-            self._candidates.history(feature, step),
-            self._candidates.moments(feature),
-            products[:, slot, [*selected.features, feature]],
-            np.append(target_products[:, feature], 0.0),
-        )
-        if selected.size < self.capacity:
-            active = np.ones(self.data.n_features, bool)
-            active[selected.features] = False
-            self._candidates.sweep(step, products, slot, totals, selected, np.flatnonzero(active))
+        selected.add(feature, self._candidates.moments(feature))
+        if selected.size == self.capacity and not selected.can_drop:
+            return  # nothing will be asked any more
+        products, slot, totals, target_product = self._row_of(feature)
+        if selected.can_drop:
+            selected.note_products(products[:, slot, selected.features], np.append(target_product, 0.0))
+        active = np.ones(self.data.n_features, bool)
+        active[selected.features] = False
+        self._candidates.sweep(step, products, slot, totals, selected, np.flatnonzero(active))
+
+    @abstractmethod
+    def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
+        """An array with row b of H in every problem, its place in there, the sum over queries, and h_b."""
 
 
 class StreamSelector(KeepingSelector):
     """Reads X once to start with and once for every selected feature."""
 
-    def __init__(self, data: CentredQueries, capacity: int) -> None:
-        super().__init__(data, capacity)
+    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+        super().__init__(data, capacity, can_drop=can_drop)
         self._moments = data.query_moments()
         self._sums = self._moments.squares.sum(axis=0), self._moments.products.sum(axis=0)
         self._row = np.zeros((data.n_queries + 1, 1, data.n_features))
@@ -242,23 +259,21 @@ class StreamSelector(KeepingSelector):
         super().start(alpha)
         self._candidates.start(self._moments.squares, self._moments.products, self._sums, alpha)
 
-    def add(self, feature: int) -> None:
-        """Select a feature: one pass over X."""
+    def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
         self.data.column_products(feature, self._row[:-1, 0])
-        self._add(feature, self._row, 0, self._row[:, 0].sum(axis=0), self._moments.products)
+        return self._row, 0, self._row[:, 0].sum(axis=0), self._moments.products[:, feature]
 
 
 class GramSelector(KeepingSelector):
     """Reads X once for the Gram matrices of all queries, and then never again, whatever λ and k are tried."""
 
-    def __init__(self, data: CentredQueries, capacity: int) -> None:
-        super().__init__(data, capacity)
+    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+        super().__init__(data, capacity, can_drop=can_drop)
         n = data.n_features
         self._grams = np.zeros((data.n_queries + 1, n, n))
-        data.query_grams(self._grams[:-1])
+        self._products = data.query_grams(self._grams[:-1])
         self._gram = self._grams.sum(axis=0)
         self._squares = np.diagonal(self._grams[:-1], axis1=1, axis2=2).copy()
-        self._products = data.query_moments().products
 
     def start(self, alpha: float) -> None:
         """Select nothing, and bring the candidates back to their beginning."""
@@ -266,9 +281,8 @@ class GramSelector(KeepingSelector):
         sums = np.diag(self._gram), self._products.sum(axis=0)
         self._candidates.start(self._squares, self._products, sums, alpha)
 
-    def add(self, feature: int) -> None:
-        """Select a feature: no pass over X."""
-        self._add(feature, self._grams, feature, self._gram[feature], self._products)
+    def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
+        return self._grams, feature, self._gram[feature], self._products[:, feature]
 
 
 class DirectSelector(Selector):
@@ -290,9 +304,11 @@ class DirectSelector(Selector):
         """Select a feature: work through it once more, and keep what it has to do with those selected."""
         size = self.selected.size
         candidate, products, moments = self._worked_through(np.array([feature], np.intp))
-        inner = np.column_stack([products[:, :, 0], np.append(moments.squares[:, 0], 0.0)])
-        product = np.append(moments.products[:, 0], 0.0)
-        self.selected.add(feature, candidate.history(0, size), candidate.moments(0), inner, product)
+        self.selected.history[:, size, :, :size] = candidate.history[:, 0, :, :size]
+        self.selected.add(feature, candidate.moments(0))
+        if self.selected.can_drop:
+            inner = np.column_stack([products[:, :, 0], np.append(moments.squares[:, 0], 0.0)])
+            self.selected.note_products(inner, np.append(moments.products[:, 0], 0.0))
 
     def _worked_through(self, columns: Columns) -> tuple[Candidates, Array, QueryMoments]:
         """The columns after all selected features were taken out of them, and their rows of H."""
@@ -316,8 +332,8 @@ class BackFittingSelector(DirectSelector):
     an approximation; the errors of what was selected are exact.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int) -> None:
-        super().__init__(data, capacity)
+    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+        super().__init__(data, capacity, can_drop=can_drop)
         self._total_squares = data.total_squares()
         self._total_products = data.transposed_product(data.target[:, None])[:, 0]
         self._total_rows = np.zeros((capacity, data.n_features))

@@ -27,6 +27,7 @@ def sweep(
     totals: Floats,
     step: int,
     history_b: Floats,
+    place_b: int,
     moments_b: Floats,
     least_pivot: float,
     active: Indices,
@@ -39,27 +40,28 @@ def sweep(
     """Take the feature b that was selected at ``step`` out of the active candidates, in problems first … last − 1.
 
     Adds to changes[i] what candidate i then changes in the held-out squared error. ``history`` has β and ρ of every
-    candidate with the features of the steps before, and ``moments`` its d, r, v, f; ``history_b`` and ``moments_b``
-    are those of the selected features.
+    candidate with the features of the steps before, and ``moments`` its d, r, v, f; ``history_b``, where b stands at
+    ``place_b``, and ``moments_b`` are those of the selected features.
     """
     by_joint, by_inner, by_coefficient = np.empty(step), np.empty(step), np.empty(step)
     for q in range(first, last):
         for l in range(step):
-            coefficient = history_b[q, 0, l]
+            coefficient = history_b[q, place_b, 0, l]
             by_joint[l] = coefficient * moments_b[q, PIVOT, l]
             by_inner[l] = coefficient
-            by_coefficient[l] = history_b[q, 1, l] - coefficient * moments_b[q, NORM, l]
+            by_coefficient[l] = history_b[q, place_b, 1, l] - coefficient * moments_b[q, NORM, l]
         per_pivot, norm_b = 1 / moments_b[q, PIVOT, step], moments_b[q, NORM, step]
         covariance_b, residual_b = moments_b[q, COVARIANCE, step], moments_b[q, RESIDUAL, step]
         gain_b = covariance_b * per_pivot
         for a in range(len(active)):
             i = active[a]
-            explained, held = 0.0, products[q, slot, i]
-            joint = totals[i] - held
+            explained, along, crossed = 0.0, 0.0, 0.0  # three sums, none of which waits for another
             for l in range(step):
                 explained += by_joint[l] * history[q, i, 0, l]
-                held -= by_inner[l] * history[q, i, 1, l] + by_coefficient[l] * history[q, i, 0, l]
-            joint -= explained
+                along += by_inner[l] * history[q, i, 1, l]
+                crossed += by_coefficient[l] * history[q, i, 0, l]
+            joint = totals[i] - products[q, slot, i] - explained
+            held = products[q, slot, i] - along - crossed
             coefficient = joint * per_pivot
             history[q, i, 0, step] = coefficient
             history[q, i, 1, step] = held
@@ -85,10 +87,10 @@ def add_changes(moments: Floats, first: int, last: int, changes: Floats) -> None
 
 
 @kernel
-def back_substitute(history: Floats, size: int, columns: Floats, first: int, last: int) -> None:
-    """Solve x_j + Σ_{l>j} history[l, q, 0, j] x_l = columns[q, j] in place, for problems first … last − 1."""
-    for l in range(size - 1, 0, -1):
-        for q in range(first, last):
-            x = columns[q, l]
+def back_substitute(history: Floats, places: Indices, columns: Floats, first: int, last: int) -> None:
+    """Solve x_j + Σ_{l>j} history[q, places[l], 0, j] x_l = columns[q, j] in place, for problems first … last − 1."""
+    for q in range(first, last):
+        for l in range(len(places) - 1, 0, -1):
+            x, place = columns[q, l], places[l]
             for j in range(l):
-                columns[q, j] -= history[l, q, 0, j] * x
+                columns[q, j] -= history[q, place, 0, j] * x
