@@ -1,15 +1,18 @@
-"""Algorithm 1 of paper G in plain NumPy: greedy RankRLS with the caches C = GX̂ᵀ and U = QGX̂ᵀ, two m × n matrices.
+"""Algorithm 1 of paper G in NumPy: greedy RankRLS with the caches C = GX̂ᵀ and U = QGX̂ᵀ, two m × n matrices.
 
-The caches are kept with one contiguous row per feature, and candidates are tried one after another: on whole
-matrices the same lines take three to six times as long, as every temporary array then falls out of the
-processor's cache. Over documents and queries there is no loop. BLAS gets one thread: with
-two it takes many times as long as soon as the machine has other work, which would flatter our side.
+Twice: `as_printed` has the lines of the paper with their loops over candidates and queries; `greedy_rankrls` is tuned
+as far as NumPy goes. There the caches are kept with one contiguous row per feature, and candidates are tried one after
+another: on whole matrices the same lines take three to six times as long, as every temporary array then falls out of
+the processor's cache. Over documents and queries there is no loop. BLAS gets one thread: with two it takes many times
+as long as soon as the machine has other work, which would flatter our side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,6 +43,62 @@ def centred(values: npt.NDArray[np.floating], offsets: npt.NDArray[np.int64]) ->
     sizes = np.diff(offsets)
     means = (np.add.reduceat(exact, offsets[:-1], axis=0).T / sizes).T
     return exact - np.repeat(means, sizes, axis=0)
+
+
+def as_printed(
+    x: npt.NDArray[np.floating],
+    y: npt.NDArray[np.floating],
+    offsets: npt.NDArray[np.int64],
+    alpha: float,
+    n_features: int,
+) -> Selection:
+    """Paper G, algorithm 1, line by line: ``foreach`` candidate and ``foreach`` query are Python loops."""
+    with one_blas_thread():
+        x_hat, y_hat = np.ascontiguousarray(centred(x, offsets).T), centred(y, offsets)
+        queries = [slice(*bounds) for bounds in pairwise(offsets.tolist())]
+        a, p = y_hat / alpha, y_hat.copy()  # lines 1 and 4
+        c_, u_ = x_hat.T / alpha, x_hat.T.copy()  # lines 2 and 3
+        features: list[int] = []
+        criteria: list[float] = []
+        while len(features) < n_features:  # line 6
+            errors = np.full(len(x_hat), np.inf)
+            for i in range(len(x_hat)):  # line 9
+                if i not in features:
+                    errors[i] = sum(e @ e for _, e in _printed_errors(x_hat, y_hat, queries, a, p, c_, u_, i))
+            b = int(np.argmin(errors))
+            inverse_c = 1 + x_hat[b] @ c_[:, b]  # line 20
+            d = (c_[:, b] @ y_hat) / inverse_c  # line 21
+            t = (x_hat[b] @ c_) / inverse_c  # line 22
+            new_p = np.empty_like(p)
+            for q, error in _printed_errors(x_hat, y_hat, queries, a, p, c_, u_, b):  # lines 23–26
+                new_p[q] = error
+                u_b, c_b = u_[q, b].copy(), c_[q, b]
+                gamma = 1 / (c_b @ u_b - inverse_c)
+                u_[q] -= np.outer(u_b, t + gamma * (u_b @ (c_[q] - np.outer(c_b, t))))
+            p, a = new_p, a - d * c_[:, b]  # line 27
+            c_ -= np.outer(c_[:, b], t)  # line 28
+            features.append(b)
+            criteria.append(float(errors[b]))
+        return Selection(features, criteria, x_hat[features] @ a)  # line 30
+
+
+def _printed_errors(
+    x_hat: Floats,
+    y_hat: Floats,
+    queries: list[slice],
+    a: Floats,
+    p: Floats,
+    c_: Floats,
+    u_: Floats,
+    i: int,
+) -> Iterator[tuple[slice, Floats]]:
+    """Lines 10–15: p̃_Q with the feature i added, query by query."""
+    inverse_c = 1 + x_hat[i] @ c_[:, i]
+    d = (c_[:, i] @ y_hat) / inverse_c
+    for q in queries:  # line 13
+        u, c = u_[q, i], c_[q, i]
+        gamma = 1 / (c @ u - inverse_c)
+        yield q, p[q] - d * u - gamma * u * (u @ (a[q] - d * c))
 
 
 def greedy_rankrls(

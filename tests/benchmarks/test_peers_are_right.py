@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from benchmarks.algorithm1 import greedy_rankrls
+from benchmarks.algorithm1 import as_printed, greedy_rankrls
 from benchmarks.rlscore_numpy import decompose, greedy_rls, leave_query_out, rankrls_weights
 
 ALPHA = 0.7
@@ -57,7 +57,8 @@ def greedily(error, n, k):
     return selected, errors
 
 
-def test_algorithm_1_selects_as_retraining_does(data):
+@pytest.mark.parametrize("algorithm_1", [as_printed, greedy_rankrls])
+def test_algorithm_1_selects_as_retraining_does(data, algorithm_1):
     x, y, offsets = data
 
     def error(features):
@@ -67,7 +68,7 @@ def test_algorithm_1_selects_as_retraining_does(data):
             total += np.sum((residual - residual.mean()) ** 2)
         return total
 
-    found = greedy_rankrls(x, y, offsets, ALPHA, 4)
+    found = algorithm_1(x, y, offsets, ALPHA, 4)
     features, criteria = greedily(error, 6, 4)
     assert found.features == features
     np.testing.assert_allclose(found.criteria, criteria, rtol=1e-9)

@@ -32,7 +32,9 @@ def test_rankrls_equals_retraining(collection, sparse):
     queries = rw.Queries(sp.csr_array(X) if sparse else X, y, qid)
     held_out = rw.leave_query_out(rw.RankRLS(), queries, ALPHAS)
     for alpha, scores in zip(ALPHAS, held_out.scores, strict=True):
-        np.testing.assert_allclose(scores, retraining.held_out_scores(X, y, qid, alpha), rtol=0, atol=1e-8)
+        expected = retraining.held_out_scores(X, y, qid, alpha)
+        # With few documents and λ = 2^-15 scores run into the hundreds: 1e-8 is relative to them then.
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-8 * max(1, np.abs(expected).max()))
 
 
 WAYS = {"_by_features", "_by_query", "_by_series", "_one_by_one"}

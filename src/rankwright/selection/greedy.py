@@ -37,18 +37,13 @@ _BLOCK_BYTES = 1 << 25
 
 
 class Selected:
-    """The features selected so far, in every problem.
+    """The features selected so far, in every problem."""
 
-    ``history`` has β and ρ of features with those selected before them (problem × place × 2 × step). The selected ones
-    stand at ``places``: among all features, if it is the history of all; else one after the other.
-    """
-
-    def __init__(self, norms: Array, capacity: int, *, can_drop: bool, history: Array | None = None) -> None:
+    def __init__(self, norms: Array, capacity: int, *, can_drop: bool) -> None:
         problems = len(norms) + 1
         self._target_norms = np.append(norms, 0.0)  # ŷ_qᵀŷ_q; the last problem holds out nothing
         self.moments = np.empty((problems, 4, capacity))  # d, r, v and f of each when it was selected
-        self._is_of_all = history is not None
-        self.history = np.empty((problems, capacity, 2, capacity)) if history is None else history
+        self._factors = np.empty((problems, capacity, capacity))  # β of each with those before
         # Dropping features takes H between them, by the later one of a pair, and h = X̂_qᵀŷ_q.
         self.can_drop = can_drop
         dropped = capacity if can_drop else 0
@@ -71,18 +66,18 @@ class Selected:
         """The squared leave-query-out error of the whole (paper G, eq. 7)."""
         return float(self.errors.sum())
 
-    @property
-    def places(self) -> Columns:
-        """Where in ``history`` the selected features stand."""
-        return np.array(self.features, np.intp) if self._is_of_all else np.arange(self.size)
-
     def add(self, feature: int, moments: Array) -> None:
-        """Note a feature with its d, r, v, f; its β and ρ are in ``history``."""
+        """Note a feature with its d, r, v, f."""
         self.moments[:, :, self.size] = moments
         pivot, covariance, norm, residual = moments.T
         gain = covariance / pivot
         self.errors += gain * (gain * norm - 2 * residual)
         self.features.append(feature)
+
+    def note_history(self, history: Array) -> None:
+        """Keep β of the last feature with those before it."""
+        step = self.size - 1
+        self._factors[:, step, :step] = history[:, 0, :step]
 
     def note_products(self, inner: Array, product: Array) -> None:
         """Note, for dropping, H of the last feature with all selected ones and itself, and its h."""
@@ -96,9 +91,8 @@ class Selected:
 
     def unturned(self, coefficients: Array) -> Array:
         """Coefficients of the orthogonalised features (problems × features) to those of the features themselves."""
-        places = self.places
         for_query_ranges(
-            lambda first, last: kernels.back_substitute(self.history, places, coefficients, first, last),
+            lambda first, last: kernels.back_substitute(self._factors, self.size, coefficients, first, last),
             np.arange(len(coefficients) + 1) * self.size,
         )
         return coefficients
@@ -129,26 +123,56 @@ class Selected:
 
 
 class Candidates:
-    """Some columns of X in every problem: β and ρ of each with every selected feature, and d, r, v, f."""
+    """Some columns of X in every problem: β and ρ of each with every selected feature, and d, r, v, f.
+
+    Columns that have been selected stay until half of all are, and are then left out: moving takes time, too.
+    """
 
     def __init__(self, problems: int, n_columns: int, capacity: int) -> None:
-        self.history = np.empty((problems, n_columns, 2, max(capacity, 1)))
-        self._moments = np.empty((problems, n_columns, 4))
-        self.changes = np.zeros(n_columns)  # of the squared leave-query-out error, if the column were added
+        self._problems, self._capacity = problems, max(capacity, 1)
+        self._all_columns = np.arange(n_columns)
+        self._history_memory = np.empty(problems * self._capacity * 2 * n_columns)
+        self._moments_memory = np.empty(problems * 4 * n_columns)
+        self._lay_out(self._all_columns)
+
+    def _lay_out(self, columns: Columns) -> None:
+        """Take the front of the memory for these columns."""
+        problems, width = self._problems, len(columns)
+        self._columns = columns
+        self._place_of = np.full(len(self._all_columns), -1)
+        self._place_of[columns] = np.arange(width)
+        history, moments = (problems, self._capacity, 2, width), (problems, 4, width)
+        self._history = self._history_memory[: np.prod(history)].reshape(history)
+        self._moments = self._moments_memory[: np.prod(moments)].reshape(moments)
+        self._changes = np.zeros(width)
 
     def start(self, squares: Array, products: Array, totals: tuple[Array, Array], alpha: float) -> None:
         """Nothing is selected: d = A_ii − H_ii, r = b_i − h_i, v = H_ii, f = h_i."""
-        pivot, covariance, norm, residual = np.moveaxis(self._moments, 2, 0)
+        self._lay_out(self._all_columns)
+        pivot, covariance, norm, residual = np.moveaxis(self._moments, 1, 0)
         norm[:-1], residual[:-1] = squares, products
         norm[-1] = residual[-1] = 0
         np.maximum(totals[0] + alpha - norm, alpha, out=pivot)  # d ≥ λ: less is rounding
         np.subtract(totals[1], residual, out=covariance)
         self._add_up(lambda first, last, changes: kernels.add_changes(self._moments, first, last, changes))
 
-    def sweep(self, step: int, products: Array, slot: int, totals: Array, selected: Selected, active: Columns) -> None:
-        """Take the feature selected at ``step``, whose rows of H are products[:, slot], out of the active columns."""
-        of_b = (selected.history, int(selected.places[step]), selected.moments, selected.alpha)
-        of_all = (active, self.history, self._moments)
+    def sweep(
+        self,
+        step: int,
+        products: Array,
+        slot: int,
+        totals: Array,
+        selected: Selected,
+        history: Array,
+        column: int | None = None,
+    ) -> None:
+        """Take the feature selected at ``step``, whose rows of H are products[:, slot], out of all columns.
+
+        ``history`` has its β and ρ; if it is one of the columns, they are written there first.
+        """
+        place = -1 if column is None else int(self._place_of[column])
+        of_b = (place, history, selected.moments, selected.alpha)
+        of_all = (self._columns, self._history, self._moments)
         self._add_up(
             lambda first, last, changes: kernels.sweep(
                 products, slot, totals, step, *of_b, *of_all, first, last, changes
@@ -160,15 +184,36 @@ class Candidates:
         parts: dict[int, Array] = {}
 
         def work(first: int, last: int) -> None:
-            parts[first] = np.zeros(len(self.changes))
+            parts[first] = np.zeros(len(self._columns))
             add(first, last, parts[first])
 
-        for_query_ranges(work, np.arange(len(self._moments) + 1) * len(self.changes))
-        self.changes = np.sum([parts[first] for first in sorted(parts)], axis=0)
+        for_query_ranges(work, np.arange(self._problems + 1) * len(self._columns))
+        self._changes = np.sum([parts[first] for first in sorted(parts)], axis=0)
+
+    def leave_out(self, features: list[int]) -> None:
+        """Narrow the memory in use, if at least half of the columns are among these features."""
+        places = np.flatnonzero(~np.isin(self._columns, features))
+        if 0 < 2 * len(places) <= len(self._columns):
+            width, step = len(self._columns), len(features)
+            unused = 2 * (self._capacity - step)
+            kernels.keep_places(self._history_memory, self._problems, 2 * step, unused, width, places)
+            kernels.keep_places(self._moments_memory, self._problems, 4, 0, width, places)
+            changes = self._changes[places]
+            self._lay_out(self._columns[places])
+            self._changes = changes
+
+    def changes(self, columns: Columns) -> Array:
+        """What adding each of the columns changes in the squared leave-query-out error."""
+        changes: Array = self._changes[self._place_of[columns]]
+        return changes
+
+    def history(self, column: int, size: int) -> Array:
+        """β and ρ (2 × size) of a column with the selected features, in every problem."""
+        return self._history[:, :size, :, self._place_of[column]].swapaxes(1, 2)
 
     def moments(self, column: int) -> Array:
         """d, r, v and f of a column in every problem."""
-        return self._moments[:, column]
+        return self._moments[:, :, self._place_of[column]].copy()
 
 
 class Selector(ABC):
@@ -177,12 +222,10 @@ class Selector(ABC):
     ``start(alpha)`` comes first, and begins anew for another λ. Features can be dropped only if ``can_drop``.
     """
 
-    def __init__(
-        self, data: CentredQueries, capacity: int, *, can_drop: bool = False, history: Array | None = None
-    ) -> None:
+    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         self.data = data
         self.capacity = capacity
-        self.selected = Selected(data.norms(), capacity, can_drop=can_drop, history=history)
+        self.selected = Selected(data.norms(), capacity, can_drop=can_drop)
 
     def start(self, alpha: float) -> None:
         """Select nothing."""
@@ -212,18 +255,19 @@ class KeepingSelector(Selector):
     """Keeps β and ρ of all features: a step costs O(N·n·k) beside the rows of H that it needs."""
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+        super().__init__(data, capacity, can_drop=can_drop)
         self._candidates = Candidates(data.n_queries + 1, data.n_features, capacity)
-        super().__init__(data, capacity, can_drop=can_drop, history=self._candidates.history)
+        self._history = np.empty((data.n_queries + 1, 2, capacity))  # β and ρ of the last feature with those before
 
     def errors_with(self, columns: Columns) -> Array:
         """Read off the state."""
-        return self.selected.error + self._candidates.changes[columns]
+        return self.selected.error + self._candidates.changes(columns)
 
     def scores_with(self, column: int) -> Array:
         """Held-out scores of every query with one more column added."""
         selected, moments = self.selected, self._candidates.moments(column)
         gain = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
-        regression = selected.unturned(selected.history[:, column, 0, : selected.size].copy())
+        regression = selected.unturned(self._candidates.history(column, selected.size)[:, 0].copy())
         weights = np.column_stack([selected.weights() - regression * gain[:, None], gain])
         return self.data.scores(np.array([*selected.features, column], np.intp), weights[:-1])
 
@@ -231,14 +275,15 @@ class KeepingSelector(Selector):
         """Select a feature, and take it out of all others."""
         selected, step = self.selected, self.selected.size
         selected.add(feature, self._candidates.moments(feature))
-        if selected.size == self.capacity and not selected.can_drop:
-            return  # nothing will be asked any more
+        if selected.size == self.capacity and not selected.can_drop:  # nothing more will be asked of the others
+            selected.note_history(self._candidates.history(feature, step))
+            return
         products, slot, totals, target_product = self._row_of(feature)
         if selected.can_drop:
             selected.note_products(products[:, slot, selected.features], np.append(target_product, 0.0))
-        active = np.ones(self.data.n_features, bool)
-        active[selected.features] = False
-        self._candidates.sweep(step, products, slot, totals, selected, np.flatnonzero(active))
+        self._candidates.sweep(step, products, slot, totals, selected, self._history, feature)
+        selected.note_history(self._history)
+        self._candidates.leave_out(selected.features)
 
     @abstractmethod
     def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
@@ -292,20 +337,25 @@ class DirectSelector(Selector):
     and data so wide that 2·N·n·k numbers are too many.
     """
 
+    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+        super().__init__(data, capacity, can_drop=can_drop)
+        self._histories = np.empty((capacity, data.n_queries + 1, 2, capacity))  # β and ρ with those before
+
     def errors_with(self, columns: Columns) -> Array:
         """Work through the columns, a block at a time, each block in one pass over X."""
         per_column = 8 * (self.data.n_queries + 1) * (3 * self.selected.size + 8)
         width = max(1, _BLOCK_BYTES // per_column)
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
-        changes = [self._worked_through(block)[0].changes for block in blocks]
+        changes = [self._worked_through(block)[0].changes(np.arange(len(block))) for block in blocks]
         return self.selected.error + np.concatenate(changes)
 
     def add(self, feature: int) -> None:
         """Select a feature: work through it once more, and keep what it has to do with those selected."""
         size = self.selected.size
         candidate, products, moments = self._worked_through(np.array([feature], np.intp))
-        self.selected.history[:, size, :, :size] = candidate.history[:, 0, :, :size]
+        self._histories[size, :, :, :size] = candidate.history(0, size)
         self.selected.add(feature, candidate.moments(0))
+        self.selected.note_history(self._histories[size])
         if self.selected.can_drop:
             inner = np.column_stack([products[:, :, 0], np.append(moments.squares[:, 0], 0.0)])
             self.selected.note_products(inner, np.append(moments.products[:, 0], 0.0))
@@ -318,9 +368,9 @@ class DirectSelector(Selector):
         candidates = Candidates(problems, len(columns), selected.size)
         sums = moments.squares.sum(axis=0), moments.products.sum(axis=0)
         candidates.start(moments.squares, moments.products, sums, selected.alpha)
-        totals, every = products.sum(axis=0), np.arange(len(columns))
+        totals = products.sum(axis=0)
         for step in range(selected.size):
-            candidates.sweep(step, products, step, totals[step], selected, every)
+            candidates.sweep(step, products, step, totals[step], selected, self._histories[step])
         return candidates, products, moments
 
 

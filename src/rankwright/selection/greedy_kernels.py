@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel, summing_kernel
+from rankwright.engines.compile import kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]
@@ -20,77 +20,103 @@ Indices = npt.NDArray[Any]
 PIVOT, COVARIANCE, NORM, RESIDUAL = range(4)
 
 
-@summing_kernel
+@kernel
 def sweep(
     products: Floats,
     slot: int,
     totals: Floats,
     step: int,
+    place: int,
     history_b: Floats,
-    place_b: int,
     moments_b: Floats,
     least_pivot: float,
-    active: Indices,
+    columns: Indices,
     history: Floats,
     moments: Floats,
     first: int,
     last: int,
     changes: Floats,
 ) -> None:
-    """Take the feature b that was selected at ``step`` out of the active candidates, in problems first … last − 1.
+    """Take the feature b that was selected at ``step`` out of all candidates, in problems first … last − 1.
 
-    Adds to changes[i] what candidate i then changes in the held-out squared error. ``history`` has β and ρ of every
-    candidate with the features of the steps before, and ``moments`` its d, r, v, f; ``history_b``, where b stands at
-    ``place_b``, and ``moments_b`` are those of the selected features.
+    Adds to changes[c] what candidate c then changes in the held-out squared error. ``history`` has β and ρ of every
+    candidate with the features of the steps before, ``moments`` its d, r, v, f, and ``columns`` its column of X;
+    ``history_b`` and ``moments_b`` are those of b. If b is a candidate, at ``place``, its history is noted here, where
+    reading it costs nothing: the same memory is needed next.
     """
-    by_joint, by_inner, by_coefficient = np.empty(step), np.empty(step), np.empty(step)
+    width = len(columns)
+    joint, held = np.empty(width), np.empty(width)
     for q in range(first, last):
-        for l in range(step):
-            coefficient = history_b[q, place_b, 0, l]
-            by_joint[l] = coefficient * moments_b[q, PIVOT, l]
-            by_inner[l] = coefficient
-            by_coefficient[l] = history_b[q, place_b, 1, l] - coefficient * moments_b[q, NORM, l]
-        per_pivot, norm_b = 1 / moments_b[q, PIVOT, step], moments_b[q, NORM, step]
-        covariance_b, residual_b = moments_b[q, COVARIANCE, step], moments_b[q, RESIDUAL, step]
-        gain_b = covariance_b * per_pivot
-        for a in range(len(active)):
-            i = active[a]
-            explained, along, crossed = 0.0, 0.0, 0.0  # three sums, none of which waits for another
+        for c in range(width):
+            held[c] = products[q, slot, columns[c]]
+            joint[c] = totals[columns[c]] - held[c]
+        if place >= 0:
             for l in range(step):
-                explained += by_joint[l] * history[q, i, 0, l]
-                along += by_inner[l] * history[q, i, 1, l]
-                crossed += by_coefficient[l] * history[q, i, 0, l]
-            joint = totals[i] - products[q, slot, i] - explained
-            held = products[q, slot, i] - along - crossed
-            coefficient = joint * per_pivot
-            history[q, i, 0, step] = coefficient
-            history[q, i, 1, step] = held
-            pivot = max(moments[q, i, PIVOT] - coefficient * joint, least_pivot)
-            covariance = moments[q, i, COVARIANCE] - coefficient * covariance_b
-            norm = max(moments[q, i, NORM] - coefficient * (2 * held - coefficient * norm_b), 0.0)
-            residual = moments[q, i, RESIDUAL] - coefficient * residual_b - gain_b * (held - coefficient * norm_b)
-            moments[q, i, PIVOT] = pivot
-            moments[q, i, COVARIANCE] = covariance
-            moments[q, i, NORM] = norm
-            moments[q, i, RESIDUAL] = residual
-            gain = covariance / pivot
-            changes[i] += gain * (gain * norm - 2 * residual)
+                history_b[q, 0, l] = history[q, l, 0, place]
+                history_b[q, 1, l] = history[q, l, 1, place]
+        for l in range(step):
+            coefficient = history_b[q, 0, l]
+            by_joint = coefficient * moments_b[q, PIVOT, l]
+            by_coefficient = history_b[q, 1, l] - coefficient * moments_b[q, NORM, l]
+            for c in range(width):
+                joint[c] -= by_joint * history[q, l, 0, c]
+                held[c] -= coefficient * history[q, l, 1, c] + by_coefficient * history[q, l, 0, c]
+        _update(moments_b[q, :, step], least_pivot, joint, held, history[q, step], moments[q], changes)
+
+
+@kernel
+def _update(
+    moments_b: Floats, least_pivot: float, joint: Floats, held: Floats, row: Floats, moments: Floats, changes: Floats
+) -> None:
+    """Bring d, r, v, f of one problem up to date, given d_b β and ρ; note β and ρ; add to the changes."""
+    per_pivot, norm_b = 1 / moments_b[PIVOT], moments_b[NORM]
+    covariance_b, residual_b = moments_b[COVARIANCE], moments_b[RESIDUAL]
+    gain_b = covariance_b * per_pivot
+    for c in range(len(joint)):
+        coefficient = joint[c] * per_pivot
+        row[0, c] = coefficient
+        row[1, c] = held[c]
+        pivot = max(moments[PIVOT, c] - coefficient * joint[c], least_pivot)
+        covariance = moments[COVARIANCE, c] - coefficient * covariance_b
+        norm = max(moments[NORM, c] - coefficient * (2 * held[c] - coefficient * norm_b), 0.0)
+        residual = moments[RESIDUAL, c] - coefficient * residual_b - gain_b * (held[c] - coefficient * norm_b)
+        moments[PIVOT, c] = pivot
+        moments[COVARIANCE, c] = covariance
+        moments[NORM, c] = norm
+        moments[RESIDUAL, c] = residual
+        gain = covariance / pivot
+        changes[c] += gain * (gain * norm - 2 * residual)
 
 
 @kernel
 def add_changes(moments: Floats, first: int, last: int, changes: Floats) -> None:
-    """changes[i] += Σ_q g(gv − 2f) with g = r/d, over problems first … last − 1, nothing being selected yet."""
+    """changes[c] += Σ_q g(gv − 2f) with g = r/d, over problems first … last − 1, nothing being selected yet."""
     for q in range(first, last):
-        for i in range(len(changes)):
-            gain = moments[q, i, COVARIANCE] / moments[q, i, PIVOT]
-            changes[i] += gain * (gain * moments[q, i, NORM] - 2 * moments[q, i, RESIDUAL])
+        for c in range(len(changes)):
+            gain = moments[q, COVARIANCE, c] / moments[q, PIVOT, c]
+            changes[c] += gain * (gain * moments[q, NORM, c] - 2 * moments[q, RESIDUAL, c])
 
 
 @kernel
-def back_substitute(history: Floats, places: Indices, columns: Floats, first: int, last: int) -> None:
-    """Solve x_j + Σ_{l>j} history[q, places[l], 0, j] x_l = columns[q, j] in place, for problems first … last − 1."""
+def keep_places(values: Floats, n_runs: int, n_kept: int, n_skipped: int, width: int, places: Indices) -> None:
+    """Narrow rows of ``width`` numbers to those at ``places``, moving them together at the front of the same memory.
+
+    ``values`` has n_runs runs of n_kept rows that matter and n_skipped that do not.
+    """
+    row = 0
+    for _ in range(n_runs):
+        for _ in range(n_kept):
+            for c in range(len(places)):
+                values[row * len(places) + c] = values[row * width + places[c]]
+            row += 1
+        row += n_skipped
+
+
+@kernel
+def back_substitute(factors: Floats, size: int, columns: Floats, first: int, last: int) -> None:
+    """Solve x_j + Σ_{l>j} factors[q, l, j] x_l = columns[q, j] in place, for problems first … last − 1."""
     for q in range(first, last):
-        for l in range(len(places) - 1, 0, -1):
-            x, place = columns[q, l], places[l]
+        for l in range(size - 1, 0, -1):
+            x = columns[q, l]
             for j in range(l):
-                columns[q, j] -= history[q, place, 0, j] * x
+                columns[q, j] -= factors[q, l, j] * x
