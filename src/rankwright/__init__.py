@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     )
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
+    from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
     from rankwright.rankers.rankrls import RankRLS
     from rankwright.rankers.regression import RegressionRanker
-    from rankwright.selection.leave_query_out import HeldOut, leave_query_out
     from rankwright.selection.search import search
 
 _NAMES = {
@@ -90,9 +90,9 @@ _NAMES = {
     ),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
+    "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
     "rankwright.rankers.rankrls": ("RankRLS",),
     "rankwright.rankers.regression": ("RegressionRanker",),
-    "rankwright.selection.leave_query_out": ("HeldOut", "leave_query_out"),
     "rankwright.selection.search": ("search",),
 }
 

@@ -38,12 +38,18 @@ def greedy_rankrls(
 
     with reading(data):
         collections = find_collections(data)
+    is_new = not out.exists()
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        check_output(out / name)
-    with progress_bar("training on five folds") as progress:
-        reproduction = run(collections, progress=progress)
+    try:
+        for name in FILES:
+            check_output(out / name)
+        with progress_bar("training on five folds") as progress:
+            reproduction = run(collections, progress=progress)
+    except BaseException:
+        if is_new:
+            out.rmdir()
+        raise
     with writing(out):
         written = write_report(reproduction, out)
     print_table(_summary(reproduction))

@@ -91,6 +91,8 @@ def select(
     alphas, chosen_criterion, chosen_rule = parse_alphas(alpha), _criterion(criterion), checked_rule(rule)
     if max_features is not None and max_features < 1:
         raise ParameterError(f"--max-features must be at least 1, not {max_features}")
+    if seed is not None and seed < 0:
+        raise ParameterError(f"--seed must be at least 0, not {seed}")
     if out is not None:
         _check_path_name(out)
         check_output(out, *(path for path in (data, valid, costs) if path is not None))
@@ -100,6 +102,8 @@ def select(
         with reading(costs):
             feature_costs = read_costs(costs, train)
     most = min(_MOST_FEATURES, train.n_features) if max_features is None else max_features
+    if most > train.n_features:
+        raise ParameterError(f"--max-features is {most}, but {data} has only {train.n_features} features")
     ranker = GreedyRankRLS(
         alpha=search(*alphas),
         n_features=search(*range(1, most + 1)),
@@ -142,13 +146,19 @@ def _alphas(word: str) -> list[float]:
     first, dots, last = word.partition("..")
     try:
         if not dots:
-            return [math.pow(*_power(word)) if "^" in word else float(word)]
+            return [_checked_alpha(math.pow(*_power(word)) if "^" in word else float(word))]
         (base, low), (other_base, high) = _power(first), _power(last)
         if base == other_base > 1 and low <= high:
-            return [math.pow(base, exponent) for exponent in range(low, high + 1)]
+            return [_checked_alpha(math.pow(base, exponent)) for exponent in range(low, high + 1)]
     except (ValueError, OverflowError):
         pass
-    raise ParameterError(f"--alpha: {word!r} is neither a number, nor a power as 2^3, nor a range as 2^0..2^10")
+    raise ParameterError(f"--alpha: {word!r} is neither a number above 0, nor a power as 2^3, nor a range as 2^0..2^10")
+
+
+def _checked_alpha(value: float) -> float:
+    if not 0 < value < math.inf:
+        raise ValueError
+    return value
 
 
 def _power(text: str) -> tuple[float, int]:
@@ -220,6 +230,8 @@ def _cost_lines(path: Path) -> Iterator[tuple[int, str, str]]:
             if not {"feature", "cost"} <= set(table.fieldnames or ()):
                 raise ParseError(path, "the first line must name the columns feature and cost", line=1)
             for row in table:
+                if None in row:
+                    raise ParseError(path, "the line has more fields than the first one", line=table.line_num)
                 yield table.line_num, row["feature"].strip(), row["cost"].strip()
     except (UnicodeDecodeError, csv.Error) as error:
         raise ParseError(path, f"this is no CSV: {error}") from None

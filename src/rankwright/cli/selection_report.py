@@ -79,7 +79,8 @@ class SelectionReport:
         """A mark at the chosen step, step, feature, criterion, measures, cost, and a bar."""
         chosen = self._chosen
         table = _table("", "step", "<feature", "criterion", *map(str, self._measures), *self._if_costs("cost"), "<")
-        bars = _bars([self._estimates(step)[self._measures[0]].mean for step in self.ranker.path_])
+        sign_of_better = -1 if self._measures[0].lower_is_better else 1
+        bars = _bars([sign_of_better * self._estimates(step)[self._measures[0]].mean for step in self.ranker.path_])
         for position, (step, bar) in enumerate(zip(self.ranker.path_, bars, strict=True), start=1):
             sign = "+" if step.action == "add" else "-"
             means = [self._estimates(step)[measure].mean for measure in self._measures]

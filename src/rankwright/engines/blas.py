@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+_lock = Lock()
+_users = 0
+_limit: Any = None
 
-def one_thread_per_call() -> AbstractContextManager[Any]:
-    """While it lasts, BLAS and LAPACK use one thread for each call, and leave the others to our pool."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+
+@contextmanager
+def one_thread_per_call() -> Iterator[None]:
+    """While it lasts, BLAS and LAPACK use one thread for each call, and leave the others to our pool.
+
+    The limit is one of the whole process, so the first to ask for it sets it, and the last to leave lifts it.
+    """
+    global _users, _limit
+    with _lock:
+        if _users == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit.restore_original_limits()
 
 
 @lru_cache(maxsize=1)

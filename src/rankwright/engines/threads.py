@@ -81,6 +81,27 @@ def for_query_ranges(work: Callable[[int, int], None], offsets: npt.NDArray[np.i
         future.result()
 
 
+def sum_over_query_ranges(
+    add: Callable[[int, int, npt.NDArray[np.float64]], None], offsets: npt.NDArray[np.int64], shape: tuple[int, ...]
+) -> npt.NDArray[np.float64]:
+    """Σ over runs of whole queries of what ``add(first, last, out)`` adds to zeros, done side by side.
+
+    The sums are added in the order of the runs, so that the total is the same on every run of the program.
+    """
+    parts: dict[int, npt.NDArray[np.float64]] = {}
+
+    def work(first: int, last: int) -> None:
+        part = np.zeros(shape)
+        add(first, last, part)
+        parts[first] = part
+
+    for_query_ranges(work, offsets)
+    total = np.zeros(shape)
+    for first in sorted(parts):
+        total += parts[first]
+    return total
+
+
 def _threads_to_use() -> int:
     return 1 if _here.is_worker else thread_count()
 

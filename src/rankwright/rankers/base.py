@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwright.data.centred import check_features
 from rankwright.data.grouping import Grouping
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
@@ -17,7 +19,6 @@ from rankwright.measures.evaluation import evaluate
 from rankwright.selection.search import optional_measures
 
 Array = npt.NDArray[np.float64]
-R = TypeVar("R", bound="Ranker")
 
 # Rows of float32 features that are scored at a time in float64: X is never converted as a whole.
 _ROWS_PER_BLOCK = 8192
@@ -50,7 +51,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return Queries(x, y, qid, feature_names=getattr(self, "feature_names_in_", None))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        """X as a float array or CSR. NaN and infinity pass: where they hurt, they are found and their place told."""
+        """X as a float array or CSR. NaN and infinity pass here; where they would count, their place is told."""
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
         )
@@ -62,25 +63,54 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         if valid.n_features != self.n_features_in_:
             raise DataError(f"valid has {valid.n_features} features, but the training data have {self.n_features_in_}")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and valid.has_feature_names and tuple(names) != valid.feature_names:
+            raise DataError("valid has other features than the training data, or has them in another order")
+        check_features(valid, "valid: ")
         return valid
 
     def predict(self, X: Any) -> Array:
-        """One score for each row of X: the higher, the better its place."""
-        raise NotImplementedError
+        """One score for each row of X, which may be `Queries`: the higher, the better its place."""
+        check_is_fitted(self)
+        x = self._validated(X.X if isinstance(X, Queries) else X, reset=False)
+        scores = self._scores(x)
+        self._check_scores(scores, x)
+        return scores
+
+    @abstractmethod
+    def _scores(self, x: Any) -> Array:
+        """Scores of rows whose number of features has been checked."""
+
+    def _check_scores(self, scores: Array, x: Any) -> None:
+        """A score is finite if the features that it depends on are."""
+        if not np.isfinite(scores).all():
+            row = int(np.argwhere(~np.isfinite(scores))[0][-1])
+            values = x[[row]].toarray()[0] if sp.issparse(x) else x[row]
+            names = getattr(self, "feature_names_in_", [f"f{column + 1}" for column in range(len(values))])
+            odd = np.flatnonzero(~np.isfinite(values))
+            told = f"feature {str(names[odd[0]])!r} is {values[odd[0]]:g}" if len(odd) else "the score overflows"
+            raise DataError(f"row {row}: {told}, but scores need finite numbers: fill in missing values first")
 
     def rank(self, X: Any, qid: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
-        """The place of each row within its query, 1 = best; of rows with equal scores, the first comes first."""
+        """The place of each row within its query, 1 = best; of rows with equal scores, the first comes first.
+
+        X may be `Queries`, which bring qid with them.
+        """
         scores = self.predict(X)
-        grouping = Grouping(qid, len(scores))
+        grouping = X.grouping if isinstance(X, Queries) else Grouping(qid, len(scores))
         order = np.lexsort((-scores, grouping.codes))
         ranks = np.empty(len(scores), np.int64)
         ranks[order] = np.arange(len(scores)) - np.repeat(grouping.offsets[:-1], np.diff(grouping.offsets)) + 1
         return ranks
 
-    def score(self, X: Any, y: Any, qid: npt.ArrayLike | None = None) -> float:
-        """The mean of the first of ``measures`` (nDCG @ 10 if there are none); an error is negated."""
+    def score(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> float:
+        """The mean of the first of ``measures`` (nDCG @ 10 if there are none); an error is negated.
+
+        X may be `Queries`, which bring y and qid with them.
+        """
         measure = (optional_measures(self.measures) or optional_measures("ndcg@10"))[0]
-        value = evaluate(self.predict(X), Queries(None, y, qid), measure, self.convention).means[measure]
+        queries = X if isinstance(X, Queries) else Queries(None, y, qid)
+        value = evaluate(self.predict(X), queries, measure, self.convention).means[measure]
         return -value if measure.lower_is_better else value
 
     def __sklearn_tags__(self) -> Any:
@@ -95,22 +125,19 @@ class LinearRanker(Ranker):
 
     coef_: Array
 
-    def predict(self, X: Any) -> Array:
-        """x · coef_ for each row of X: the higher, the better its place."""
-        check_is_fitted(self)
-        return linear_scores(self._validated(X, reset=False), self.coef_)
+    def _scores(self, x: Any) -> Array:
+        return linear_scores(x, self.coef_)
 
 
 def linear_scores(x: Any, weights: Array) -> Array:
-    """XW in float64 for one or more columns of weights, reading only columns that have a weight."""
+    """XW in float64 for one or more columns of weights. A dense column without a weight is not looked at."""
     if sp.issparse(x):
         product: Array = x @ weights
         return product
     used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
-    few = len(used) < x.shape[1] // 2
+    columns: Any = slice(None) if len(used) == x.shape[1] else used
     scores = np.empty((len(x), *weights.shape[1:]))
     for start in range(0, len(x), _ROWS_PER_BLOCK):
         rows = slice(start, start + _ROWS_PER_BLOCK)
-        block = x[rows, used] if few else x[rows]
-        scores[rows] = block.astype(np.float64, copy=False) @ (weights[used] if few else weights)
+        scores[rows] = x[rows, columns].astype(np.float64, copy=False) @ weights[columns]
     return scores

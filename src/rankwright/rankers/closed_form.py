@@ -1,4 +1,4 @@
-"""Rankers with a closed form: the whole λ path from one decomposition of the data, and the choice of λ."""
+"""Rankers with a closed form: the whole λ path, and the choice of λ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
-from rankwright.rankers.base import Ranker
+from rankwright.rankers.base import LinearRanker, Ranker, linear_scores
 from rankwright.selection.search import (
     Estimate,
     Rule,
@@ -114,6 +114,29 @@ class ClosedFormRanker(Ranker):
     @abstractmethod
     def _keep(self, weights: Array) -> None:
         """Note the weights that were chosen."""
+
+
+class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
+    """One whose weights are those of features."""
+
+    def __init__(
+        self,
+        alpha: float | Search = 1.0,
+        *,
+        measures: Any = "ndcg@10",
+        convention: Any = "default",
+        rule: Rule = "best",
+    ) -> None:
+        self.alpha = alpha
+        self.measures = measures
+        self.convention = convention
+        self.rule = rule
+
+    def _score_path(self, x: Any, weights: Array) -> Array:
+        return linear_scores(x, weights.T).T
+
+    def _keep(self, weights: Array) -> None:
+        self.coef_ = weights
 
 
 def _choose(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...], rule: Rule) -> int:

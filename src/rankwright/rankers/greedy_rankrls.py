@@ -70,6 +70,9 @@ class GreedyRankRLS(LinearRanker):
         The first one decides what is searched for: on validation queries if there are any, else by leave-query-out.
         With () it is the squared error that decides.
     convention : name of a Convention
+    tell : "all" or "deciding"
+        Tell measures both by leave-query-out and on validation queries, or only what decides: where there are
+        validation queries, that takes about half the time.
     rule : "best" or "one-standard-error"
         Take the best model, or the cheapest that is within one standard error of it.
     criterion : "squared-error" or a measure, such as "ndcg@10"
@@ -117,6 +120,7 @@ class GreedyRankRLS(LinearRanker):
         *,
         measures: Any = "ndcg@10",
         convention: Any = "default",
+        tell: Literal["all", "deciding"] = "all",
         rule: Rule = "best",
         criterion: str | Measure = "squared-error",
         floating: bool = False,
@@ -130,6 +134,7 @@ class GreedyRankRLS(LinearRanker):
         self.n_features = n_features
         self.measures = measures
         self.convention = convention
+        self.tell = tell
         self.rule = rule
         self.criterion = criterion
         self.floating = floating
@@ -156,8 +161,11 @@ class GreedyRankRLS(LinearRanker):
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         queries = self._training_queries(X, y, qid)
         if queries.n_queries < 2:
-            raise DataError("greedy selection leaves queries out, so it needs at least two: give qid")
-        recorder = _Recorder(queries, self._validation_queries(valid), measures, convention)
+            raise DataError("greedy selection leaves queries out, so it needs at least two of them")
+        if self.tell not in ("all", "deciding"):
+            raise ParameterError(f"tell must be 'all' or 'deciding', not {self.tell!r}")
+        held_out, tell_all = self._validation_queries(valid), self.tell == "all"
+        recorder = _Recorder(queries, held_out, measures, convention, tell_all=tell_all)
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
         data = centred(queries)
@@ -213,14 +221,18 @@ class GreedyRankRLS(LinearRanker):
     def _plan(self, queries: Queries, size: int, convention: Convention) -> SearchPlan:
         criterion: SquaredError | HeldOutMeasure = SquaredError()
         if self.criterion != "squared-error":
-            named = measures_of(self.criterion)
+            named = measures_of(self.criterion) if isinstance(self.criterion, str | Measure) else ()
             if len(named) != 1:
                 raise ParameterError(f"criterion must be 'squared-error' or one measure, not {self.criterion!r}")
             criterion = HeldOutMeasure(named[0], convention)
-        n_candidates = self.candidates
-        if n_candidates is not None and (not isinstance(n_candidates, int | np.integer) or n_candidates < 1):
-            raise ParameterError(f"candidates must be a whole number of at least 1, or None, not {n_candidates!r}")
-        return SearchPlan(criterion, size, self._costs(queries), bool(self.floating), n_candidates)
+        if not isinstance(self.floating, bool | np.bool_):
+            raise ParameterError(f"floating must be True or False, not {self.floating!r}")
+        for name, least in (("candidates", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value is not None and not (whole and value >= least):
+                raise ParameterError(f"{name} must be a whole number of at least {least}, or None, not {value!r}")
+        return SearchPlan(criterion, size, self._costs(queries), bool(self.floating), self.candidates)
 
     def _costs(self, queries: Queries) -> Array:
         given = self.feature_costs
@@ -233,7 +245,10 @@ class GreedyRankRLS(LinearRanker):
                 what = f"has no cost for {missing[0]!r}" if missing else f"names {min(unknown)!r}, which is no feature"
                 raise ParameterError(f"feature_costs {what}")
             given = [given[name] for name in queries.feature_names]
-        costs = np.asarray(given, dtype=np.float64)
+        try:
+            costs = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            costs = np.zeros(0)
         if costs.shape != (queries.n_features,) or not np.all((costs > 0) & np.isfinite(costs)):
             raise ParameterError(
                 f"feature_costs must give a finite number above 0 for each of the {queries.n_features} features"
@@ -245,6 +260,8 @@ class GreedyRankRLS(LinearRanker):
             raise ParameterError(f"fitting must be 'pre' or 'back', not {self.fitting!r}")
         if self.method not in ("auto", *_SELECTORS):
             raise ParameterError(f"method must be one of 'auto', 'gram', 'stream', 'direct', not {self.method!r}")
+        if self.fitting == "back" and self.method != "auto":
+            raise ParameterError("method is about fitting='pre': leave it at 'auto' for fitting='back'")
         by_measure = isinstance(plan.criterion, HeldOutMeasure)
         kind = BackFittingSelector if self.fitting == "back" else _SELECTORS[self._method(data, plan, by_measure)]
         if by_measure and not issubclass(kind, KeepingSelector):
@@ -258,6 +275,8 @@ class GreedyRankRLS(LinearRanker):
         if self.method != "auto":
             return self.method
         x, n = data.queries.X, data.n_features
+        if plan.n_candidates is not None and plan.n_candidates * plan.n_features < n and not by_measure:
+            return "direct"
         data_bytes = x.data.nbytes if data.is_sparse else x.nbytes
         per_feature = 8 * data.n_queries * n
         if 2 * per_feature * plan.n_features > max(_STATE_BYTES, 2 * data_bytes) and not by_measure:
@@ -272,9 +291,15 @@ class _Recorder:
     """
 
     def __init__(
-        self, queries: Queries, valid: Queries | None, measures: tuple[Measure, ...], convention: Convention
+        self,
+        queries: Queries,
+        valid: Queries | None,
+        measures: tuple[Measure, ...],
+        convention: Convention,
+        *,
+        tell_all: bool,
     ) -> None:
-        self.queries = queries
+        self.queries, self._tell_all = queries, tell_all
         self._valid, self._measures, self._convention = valid, measures, convention
         self._steps: list[Step] = []
         self._waiting: list[tuple[Array, Queries, dict[Measure, Estimate]]] = []
@@ -284,22 +309,22 @@ class _Recorder:
         self, selector: Selector, plan: SearchPlan, action: Literal["add", "drop"], feature: int, rating: float
     ) -> None:
         """Note the step that has just been done."""
-        features, criterion, weights = selector.selected.features, plan.criterion, selector.selected.weights()
+        features, criterion, weights = selector.selected.features, plan.criterion, selector.selected.final_weights()
         negated = isinstance(criterion, HeldOutMeasure) and not criterion.measure.lower_is_better
         step = Step(
             action,
             feature,
             tuple(features),
-            weights[-1].copy(),
+            weights,
             -rating if negated else rating,
             float(plan.costs[features].sum()),
             estimate_of(selector.selected.errors[:-1]),
         )
         self._steps.append(step)
-        if self._measures:
-            self._wait_for(selector.held_out_scores(weights), self.queries, step.lqo)
-            if self._valid is not None:
-                self._wait_for(linear_scores(self._valid.X[:, features], weights[-1]), self._valid, step.valid)
+        if self._measures and (self._tell_all or self._valid is None):
+            self._wait_for(selector.held_out_scores(selector.selected.weights()), self.queries, step.lqo)
+        if self._measures and self._valid is not None:
+            self._wait_for(linear_scores(self._valid.X[:, features], weights), self._valid, step.valid)
 
     def _wait_for(self, scores: Array, queries: Queries, told: dict[Measure, Estimate]) -> None:
         self._waiting.append((scores, queries, told))

@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted
 
-from rankwright.data.centred import CentredQueries, centred
+from rankwright.data.centred import CentredQueries, centred, check_features
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.rankers.closed_form import ClosedFormRanker
 from rankwright.selection.search import Rule, Search
-from rankwright.solvers.leave_out import leave_out_kernel_scores
-from rankwright.solvers.ridge import ShiftedSystems
+from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
+from rankwright.solvers.ridge import NotPositiveDefinite, ShiftedSystems
 
 Array = npt.NDArray[np.float64]
+
+KERNELS = ("linear", "rbf", "poly", "laplacian", "cosine")
 
 
 class KernelRankRLS(ClosedFormRanker):
@@ -34,13 +35,14 @@ class KernelRankRLS(ClosedFormRanker):
     ----------
     alpha, measures, convention, rule
         As in `RankRLS`.
-    kernel : "rbf", "poly", "linear", another name that scikit-learn's ``pairwise_kernels`` knows, or a function
-        Of two rows.
+    kernel : "rbf", "poly", "linear", "laplacian", "cosine", or a function of two rows
+        It must be positive semidefinite.
     gamma, degree, coef0 : the kernel's own parameters; gamma None is 1 / number of features
 
     Attributes
     ----------
-    dual_coef_ : a, one weight per training document
+    dual_coef_ : a, one weight for each row of the training data
+    X_fit_ : the training data, which predictions need
     alpha_, path_
         As in `RankRLS`; the weights of the path are dual.
 
@@ -73,40 +75,43 @@ class KernelRankRLS(ClosedFormRanker):
         self.convention = convention
         self.rule = rule
 
-    def predict(self, X: Any) -> Array:
-        """Σ_i a_i k(x_i, x) for each row x of X: the higher, the better its place."""
-        check_is_fitted(self)
-        scores: Array = self._kernel(self._validated(X, reset=False)) @ self.dual_coef_
+    def _scores(self, x: Any) -> Array:
+        scores: Array = self._kernel(_plain(x)) @ self.dual_coef_ if np.isfinite(_values(x)).all() else _nan_rows(x)
         return scores
 
     def _kernel(self, x: Any) -> Array:
         """k between the rows of x and the training documents."""
-        parameters = {} if callable(self.kernel) else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        try:
-            matrix: Array = pairwise_kernels(
-                _plain(x), self._documents, metric=self.kernel, filter_params=True, **parameters
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise ParameterError(f"kernel {self.kernel!r}: {error}") from None
-        return matrix.astype(np.float64, copy=False)
+        own = callable(self.kernel)
+        if not own and self.kernel not in KERNELS:
+            raise ParameterError(f"kernel must be one of {', '.join(KERNELS)}, or a function, not {self.kernel!r}")
+        parameters = {} if own else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
+        return np.asarray(matrix, dtype=np.float64)
 
     def _training_matrix(self, queries: Queries) -> tuple[CentredQueries, Array]:
-        """The kernel matrix of the training documents, each query's documents together, in order of the data."""
+        """The kernel matrix of the training documents, each query's documents together."""
         data = centred(queries)
-        data.check_finite(queries.X.data if sp.issparse(queries.X) else queries.X)
-        self._documents = _plain(queries.X[data.rows])
-        return data, self._kernel(self._documents)
+        check_features(queries)
+        self.X_fit_ = _plain(queries.X)
+        matrix = self._kernel(self.X_fit_)
+        return data, matrix if queries.grouping.order is None else matrix[np.ix_(data.rows, data.rows)]
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
         data, matrix = self._training_matrix(queries)
-        centred_matrix = data.centre(np.ascontiguousarray(data.centre(matrix).T))
-        systems, target = ShiftedSystems(centred_matrix, alphas), np.repeat(data.target[:, None], len(alphas), axis=1)
-        dual = systems.solve(target)
-        dual += systems.solve(target - centred_matrix @ dual - dual * alphas)
-        return data.centre(dual).T
+        centred_matrix = doubly_centred(matrix, data.centre)
+        try:
+            systems = ShiftedSystems(centred_matrix, alphas)
+        except NotPositiveDefinite:
+            raise ParameterError(
+                f"kernel {self.kernel!r} is not positive semidefinite on these documents: choose another, or other "
+                "parameters of it"
+            ) from None
+        dual = systems.solve(data.target)
+        dual += systems.solve(data.target[:, None] - centred_matrix @ dual - dual * alphas)
+        return np.stack([queries.grouping.scatter(row) for row in data.centre(dual).T])
 
     def _score_path(self, x: Any, weights: Array) -> Array:
-        scores: Array = weights @ self._kernel(x).T
+        scores: Array = weights @ self._kernel(_plain(x)).T
         return scores
 
     def _keep(self, weights: Array) -> None:
@@ -115,6 +120,16 @@ class KernelRankRLS(ClosedFormRanker):
     def _leave_out(self, queries: Queries, alphas: Array) -> Array:
         data, matrix = self._training_matrix(queries)
         return leave_out_kernel_scores(matrix, data.target, data.offsets, data.centre, alphas)
+
+
+def _nan_rows(x: Any) -> Array:
+    """NaN for rows with a feature that is not finite, which kernels do not take, and 0 for others."""
+    bad = ~np.isfinite(x.toarray() if sp.issparse(x) else x).all(axis=1)
+    return np.where(bad, np.nan, 0.0)
+
+
+def _values(x: Any) -> Any:
+    return x.data if sp.issparse(x) else x
 
 
 def _plain(x: Any) -> Any:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.centred import CentredQueries, centred
 from rankwright.data.queries import Queries
-from rankwright.rankers.base import LinearRanker, linear_scores
-from rankwright.rankers.closed_form import ClosedFormRanker
-from rankwright.selection.search import Rule, Search
+from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import leave_out_kernel_scores, leave_out_scores, query_block
-from rankwright.solvers.ridge import ridge_path
+from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
 
 Array = npt.NDArray[np.float64]
 
@@ -21,13 +19,14 @@ Array = npt.NDArray[np.float64]
 _LARGEST_MATRIX = 4096
 
 
-class RankRLS(ClosedFormRanker, LinearRanker):
+class RankRLS(LinearClosedFormRanker):
     r"""Regularised least squares on pairs of documents (paper G, eq. 3 and 5).
 
     .. math:: \min_w \sum_q \frac{1}{2 m_q} \sum_{i,j \in q} (y_i - y_j - w^\top x_i + w^\top x_j)^2 + λ \|w\|^2
 
-    which is ridge regression of the grades on the features, both centred query by query. X, dense or CSR, is read
-    twice, however many λ there are.
+    which is ridge regression of the grades on the features, both centred query by query. Dense X with more documents
+    than features is read twice, however many λ there are; wide CSR is read once or twice per iteration of a solver that
+    also serves all λ at once.
 
     Parameters
     ----------
@@ -57,38 +56,23 @@ class RankRLS(ClosedFormRanker, LinearRanker):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float | Search = 1.0,
-        *,
-        measures: Any = "ndcg@10",
-        convention: Any = "default",
-        rule: Rule = "best",
-    ) -> None:
-        self.alpha = alpha
-        self.measures = measures
-        self.convention = convention
-        self.rule = rule
-
     def _solve(self, queries: Queries, alphas: Array) -> Array:
         solved = ridge_path(centred(queries), alphas)
         self.solver_ = solved.solver
+        warn_if_not_converged(solved, alphas)
         return solved.weights
-
-    def _score_path(self, x: Any, weights: Array) -> Array:
-        return linear_scores(x, weights.T).T
-
-    def _keep(self, weights: Array) -> None:
-        self.coef_ = weights
 
     def _leave_out(self, queries: Queries, alphas: Array) -> Array:
         data = centred(queries)
-        if not data.is_sparse or data.n_features <= _LARGEST_MATRIX:
-            return leave_out_scores(data.moments(), lambda q: query_block(data, q), data.offsets, alphas)
-        if data.n_documents <= _LARGEST_MATRIX:
-            x = queries.X[data.rows].astype(np.float64)
-            return leave_out_kernel_scores((x @ x.T).toarray(), data.target, data.offsets, data.centre, alphas)
-        return _retrained_scores(data, alphas)
+        if data.n_features <= (_LARGEST_MATRIX if data.is_sparse else data.n_documents):
+            block, without = partial(query_block, data), data.moments_without
+            return leave_out_scores(data.moments(), block, without, data.offsets, alphas)
+        if data.is_sparse and data.n_documents > _LARGEST_MATRIX:
+            return _retrained_scores(data, alphas)
+        x = queries.X[data.rows].astype(np.float64)
+        data.check_finite(x.data if data.is_sparse else x)
+        kernel_matrix = (x @ x.T).toarray() if data.is_sparse else x @ x.T
+        return leave_out_kernel_scores(kernel_matrix, data.target, data.offsets, data.centre, alphas)
 
 
 def _retrained_scores(data: CentredQueries, alphas: Array) -> Array:

@@ -8,18 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.centred import centred
+from rankwright.data.centred import Moments, centred, check_features
 from rankwright.data.queries import Queries
-from rankwright.rankers.base import LinearRanker, linear_scores
-from rankwright.rankers.closed_form import ClosedFormRanker
-from rankwright.selection.search import Rule, Search
+from rankwright.errors import DataError
+from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import Block, leave_out_scores
 from rankwright.solvers.ridge import ridge_path
 
 Array = npt.NDArray[np.float64]
 
+_MOST_FEATURES_OF_SPARSE = 4096
 
-class RegressionRanker(ClosedFormRanker, LinearRanker):
+
+class RegressionRanker(LinearClosedFormRanker):
     r"""Ridge regression of grades on features, queries ignored (paper L, section 5: the baseline "regression").
 
     .. math:: \min_{w, c} \sum_i (y_i - w^\top x_i - c)^2 + λ \|w\|^2
@@ -44,32 +45,16 @@ class RegressionRanker(ClosedFormRanker, LinearRanker):
     array([4.])
     """
 
-    def __init__(
-        self,
-        alpha: float | Search = 1.0,
-        *,
-        measures: Any = "ndcg@10",
-        convention: Any = "default",
-        rule: Rule = "best",
-    ) -> None:
-        self.alpha = alpha
-        self.measures = measures
-        self.convention = convention
-        self.rule = rule
-
-    def predict(self, X: Any) -> Array:
-        """x · coef_ + intercept_ for each row of X: the higher, the better its place."""
-        return super().predict(X) + self.intercept_
+    def _scores(self, x: Any) -> Array:
+        return super()._scores(x) + self.intercept_
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
+        check_features(queries)  # here, where the queries still have their names
         self._means = _mean(queries.X), float(queries.y.mean()) if queries.n_documents else 0.0
         return ridge_path(centred(_as_one(queries)), alphas).weights
 
-    def _score_path(self, x: Any, weights: Array) -> Array:
-        return linear_scores(x, weights.T).T
-
     def _keep(self, weights: Array) -> None:
-        self.coef_ = weights
+        super()._keep(weights)
         self.intercept_ = float(self._means[1] - self._means[0] @ weights)
         del self._means
 
@@ -79,6 +64,11 @@ class RegressionRanker(ClosedFormRanker, LinearRanker):
         With d the mean of q minus the mean of all, Σ over the others of their centred squares is that of all minus
         that of q, both around the mean of all, minus m_q²/(m − m_q) ddᵀ.
         """
+        if sp.issparse(queries.X) and queries.n_features > _MOST_FEATURES_OF_SPARSE:
+            raise DataError(
+                f"leave-query-out of RegressionRanker takes the square of {queries.n_features:,} numbers of memory: "
+                "give validation queries instead"
+            )
         data, mean, m = centred(queries), _mean(queries.X), queries.n_documents
         grades = queries.grouping.gather(queries.y)
         grade = float(grades.mean())
@@ -91,7 +81,11 @@ class RegressionRanker(ClosedFormRanker, LinearRanker):
             rows, targets = np.vstack([own + away, factor * away]), np.append(target, factor * above)
             return Block(rows, targets, share * away, len(own), grade - share * above)
 
-        return leave_out_scores(centred(_as_one(queries)).moments(), block, data.offsets, alphas)
+        def without(q: int) -> Moments:
+            others = queries[np.delete(np.arange(queries.n_queries), q)]
+            return centred(_as_one(others)).moments()
+
+        return leave_out_scores(centred(_as_one(queries)).moments(), block, without, data.offsets, alphas)
 
 
 def _as_one(queries: Queries) -> Queries:

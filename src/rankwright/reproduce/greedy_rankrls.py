@@ -99,6 +99,7 @@ def _run_fold(parts: LetorFold, progress: Progress | None) -> FoldResult:
         n_features=search(),
         measures=[MEASURES[name] for name in CURVES],
         convention="letor4",
+        tell="deciding",
     )
     greedy.fit(parts.train, valid=parts.vali, progress=progress)
     means = {

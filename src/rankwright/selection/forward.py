@@ -50,7 +50,8 @@ class HeldOutMeasure:
 
     def with_each(self, selector: KeepingSelector, columns: npt.NDArray[np.intp]) -> Array:
         """Of the features selected and one of the columns."""
-        return np.array([self._rating(selector, selector.scores_with(int(column))) for column in columns])
+        weights = selector.selected.weights()
+        return np.array([self._rating(selector, selector.scores_with(int(column), weights)) for column in columns])
 
     def without_each(self, selector: Selector) -> Array:
         """Of the features selected but one."""
@@ -101,8 +102,9 @@ def search_features(
             size = selector.selected.size - 1
             if not without < best_of_size[size] - _ROUNDING * abs(best_of_size[size]):
                 break
-            feature, rating = selector.selected.features[position], without
+            feature = selector.selected.features[position]
             selector.drop(position)
+            rating = _exact(plan.criterion, selector, without)
             best_of_size[size] = rating
             yield "drop", feature, rating
 
@@ -122,7 +124,7 @@ def _best_addition(selector: Selector, plan: SearchPlan, before: float, rng: np.
     ratings = plan.criterion.with_each(selector, candidates)  # type: ignore[arg-type]
     gains = before - ratings
     if (gains > 0).any():
-        gains = np.where(gains > 0, gains / plan.costs[candidates], -np.inf)
+        gains = np.where(gains > 0, gains * (plan.costs.min() / plan.costs[candidates]), -np.inf)
     best = int(np.argmax(gains >= gains.max() - _ROUNDING * max(abs(before), abs(float(gains.max())))))
     return int(candidates[best]), float(ratings[best])
 

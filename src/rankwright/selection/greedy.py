@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.centred import CentredQueries, QueryMoments
-from rankwright.engines.threads import for_query_ranges
+from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.selection import greedy_kernels as kernels
 
 Array = npt.NDArray[np.float64]
@@ -89,6 +89,14 @@ class Selected:
         moments = self.moments[:, :, : self.size]
         return self.unturned(moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT])
 
+    def final_weights(self) -> Array:
+        """The weights of the model trained on all queries."""
+        moments = self.moments[-1:, :, : self.size]
+        weights = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
+        kernels.back_substitute(self._factors[-1:], self.size, weights, 0, 1)
+        final: Array = weights[0]
+        return final
+
     def unturned(self, coefficients: Array) -> Array:
         """Coefficients of the orthogonalised features (problems × features) to those of the features themselves."""
         for_query_ranges(
@@ -106,12 +114,13 @@ class Selected:
 
     def weights_without_each(self) -> Array:
         """w − P_j w_j/P_jj with P = (A − H)⁻¹: weights (query × feature × feature left out) without one feature."""
-        grams, products = self._grams(), self.products[:-1, : self.size]
-        inverse = np.linalg.inv(grams.sum(axis=0) - grams + self.alpha * np.eye(self.size))
-        weights = inverse @ (products.sum(axis=0) - products)[:, :, None]
+        every = np.arange(self.size)
+        remaining = sum_over_others(self._grams())
+        remaining[:, every, every] += self.alpha
+        inverse = _scaled_inverse(remaining)
+        weights = inverse @ sum_over_others(self.products[:-1, : self.size])[:, :, None]
         diagonal = np.diagonal(inverse, axis1=1, axis2=2)[:, None, :]
         without: Array = weights - inverse * (np.swapaxes(weights, 1, 2) / diagonal)
-        every = np.arange(self.size)
         without[:, every, every] = 0
         return without
 
@@ -120,6 +129,26 @@ class Selected:
         lower = np.tril(self.grams[: self.size, :-1, : self.size].transpose(1, 0, 2))
         grams: Array = lower + np.tril(lower, -1).transpose(0, 2, 1)
         return grams
+
+
+def sum_over_others(rows: Array) -> Array:
+    """Σ_{p≠q} rows[p] for every q, by sums from both ends: nothing is subtracted."""
+    flat = rows.reshape(len(rows), 1, -1)
+    out = np.empty((len(rows), flat.shape[2]))
+    kernels.sum_over_others(flat, 0, out)
+    return out.reshape(rows.shape)
+
+
+def _scaled_inverse(matrices: Array) -> Array:
+    """The inverses of positive definite matrices, scaled to diagonals of ones first."""
+    scale = 1 / np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+    scales = scale[:, :, None] * scale[:, None, :]
+    try:
+        inverses = np.linalg.inv(matrices * scales)
+    except np.linalg.LinAlgError:  # λ is below the rounding of some
+        inverses = np.linalg.pinv(matrices * scales, hermitian=True)
+    scaled: Array = inverses * scales
+    return scaled
 
 
 class Candidates:
@@ -133,6 +162,7 @@ class Candidates:
         self._all_columns = np.arange(n_columns)
         self._history_memory = np.empty(problems * self._capacity * 2 * n_columns)
         self._moments_memory = np.empty(problems * 4 * n_columns)
+        self._others = np.empty((problems, n_columns))
         self._lay_out(self._all_columns)
 
     def _lay_out(self, columns: Columns) -> None:
@@ -146,14 +176,14 @@ class Candidates:
         self._moments = self._moments_memory[: np.prod(moments)].reshape(moments)
         self._changes = np.zeros(width)
 
-    def start(self, squares: Array, products: Array, totals: tuple[Array, Array], alpha: float) -> None:
-        """Nothing is selected: d = A_ii − H_ii, r = b_i − h_i, v = H_ii, f = h_i."""
+    def start(self, squares: Array, products: Array, alpha: float) -> None:
+        """Nothing is selected: v = H_ii and f = h_i on the query, d = Σ H_ii + λ and r = Σ h_i over the others."""
         self._lay_out(self._all_columns)
         pivot, covariance, norm, residual = np.moveaxis(self._moments, 1, 0)
         norm[:-1], residual[:-1] = squares, products
         norm[-1] = residual[-1] = 0
-        np.maximum(totals[0] + alpha - norm, alpha, out=pivot)  # d ≥ λ: less is rounding
-        np.subtract(totals[1], residual, out=covariance)
+        pivot[:] = sum_over_others(norm) + alpha
+        covariance[:] = sum_over_others(residual)
         self._add_up(lambda first, last, changes: kernels.add_changes(self._moments, first, last, changes))
 
     def sweep(
@@ -161,7 +191,6 @@ class Candidates:
         step: int,
         products: Array,
         slot: int,
-        totals: Array,
         selected: Selected,
         history: Array,
         column: int | None = None,
@@ -170,25 +199,21 @@ class Candidates:
 
         ``history`` has its β and ρ; if it is one of the columns, they are written there first.
         """
+        others = self._others  # made once: memory that is touched for the first time takes longer than the sums
+        kernels.sum_over_others(products, slot, others)
         place = -1 if column is None else int(self._place_of[column])
         of_b = (place, history, selected.moments, selected.alpha)
         of_all = (self._columns, self._history, self._moments)
         self._add_up(
             lambda first, last, changes: kernels.sweep(
-                products, slot, totals, step, *of_b, *of_all, first, last, changes
+                products, slot, others, step, *of_b, *of_all, first, last, changes
             )
         )
 
     def _add_up(self, add: Callable[[int, int, Array], None]) -> None:
         """Run over all problems, and add up the changes in the order of the problems."""
-        parts: dict[int, Array] = {}
-
-        def work(first: int, last: int) -> None:
-            parts[first] = np.zeros(len(self._columns))
-            add(first, last, parts[first])
-
-        for_query_ranges(work, np.arange(self._problems + 1) * len(self._columns))
-        self._changes = np.sum([parts[first] for first in sorted(parts)], axis=0)
+        width = len(self._columns)
+        self._changes = sum_over_query_ranges(add, np.arange(self._problems + 1) * width, (width,))
 
     def leave_out(self, features: list[int]) -> None:
         """Narrow the memory in use, if at least half of the columns are among these features."""
@@ -263,13 +288,13 @@ class KeepingSelector(Selector):
         """Read off the state."""
         return self.selected.error + self._candidates.changes(columns)
 
-    def scores_with(self, column: int) -> Array:
-        """Held-out scores of every query with one more column added."""
+    def scores_with(self, column: int, weights: Array) -> Array:
+        """Held-out scores of every query with one more column added; ``weights`` are those of the selected ones."""
         selected, moments = self.selected, self._candidates.moments(column)
         gain = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
         regression = selected.unturned(self._candidates.history(column, selected.size)[:, 0].copy())
-        weights = np.column_stack([selected.weights() - regression * gain[:, None], gain])
-        return self.data.scores(np.array([*selected.features, column], np.intp), weights[:-1])
+        changed = np.column_stack([weights - regression * gain[:, None], gain])
+        return self.data.scores(np.array([*selected.features, column], np.intp), changed[:-1])
 
     def add(self, feature: int) -> None:
         """Select a feature, and take it out of all others."""
@@ -278,16 +303,16 @@ class KeepingSelector(Selector):
         if selected.size == self.capacity and not selected.can_drop:  # nothing more will be asked of the others
             selected.note_history(self._candidates.history(feature, step))
             return
-        products, slot, totals, target_product = self._row_of(feature)
+        products, slot, target_product = self._row_of(feature)
         if selected.can_drop:
             selected.note_products(products[:, slot, selected.features], np.append(target_product, 0.0))
-        self._candidates.sweep(step, products, slot, totals, selected, self._history, feature)
+        self._candidates.sweep(step, products, slot, selected, self._history, feature)
         selected.note_history(self._history)
         self._candidates.leave_out(selected.features)
 
     @abstractmethod
-    def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
-        """An array with row b of H in every problem, its place in there, the sum over queries, and h_b."""
+    def _row_of(self, feature: int) -> tuple[Array, int, Array]:
+        """An array with row b of H in every problem, its place in there, and h_b."""
 
 
 class StreamSelector(KeepingSelector):
@@ -296,17 +321,16 @@ class StreamSelector(KeepingSelector):
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
         self._moments = data.query_moments()
-        self._sums = self._moments.squares.sum(axis=0), self._moments.products.sum(axis=0)
         self._row = np.zeros((data.n_queries + 1, 1, data.n_features))
 
     def start(self, alpha: float) -> None:
         """Select nothing, and bring the candidates back to their beginning."""
         super().start(alpha)
-        self._candidates.start(self._moments.squares, self._moments.products, self._sums, alpha)
+        self._candidates.start(*self._moments, alpha)
 
-    def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
+    def _row_of(self, feature: int) -> tuple[Array, int, Array]:
         self.data.column_products(feature, self._row[:-1, 0])
-        return self._row, 0, self._row[:, 0].sum(axis=0), self._moments.products[:, feature]
+        return self._row, 0, self._moments.products[:, feature]
 
 
 class GramSelector(KeepingSelector):
@@ -317,17 +341,15 @@ class GramSelector(KeepingSelector):
         n = data.n_features
         self._grams = np.zeros((data.n_queries + 1, n, n))
         self._products = data.query_grams(self._grams[:-1])
-        self._gram = self._grams.sum(axis=0)
         self._squares = np.diagonal(self._grams[:-1], axis1=1, axis2=2).copy()
 
     def start(self, alpha: float) -> None:
         """Select nothing, and bring the candidates back to their beginning."""
         super().start(alpha)
-        sums = np.diag(self._gram), self._products.sum(axis=0)
-        self._candidates.start(self._squares, self._products, sums, alpha)
+        self._candidates.start(self._squares, self._products, alpha)
 
-    def _row_of(self, feature: int) -> tuple[Array, int, Array, Array]:
-        return self._grams, feature, self._gram[feature], self._products[:, feature]
+    def _row_of(self, feature: int) -> tuple[Array, int, Array]:
+        return self._grams, feature, self._products[:, feature]
 
 
 class DirectSelector(Selector):
@@ -366,11 +388,9 @@ class DirectSelector(Selector):
         products = np.zeros((problems, selected.size, len(columns)))
         moments = self.data.block_products(np.array(selected.features, np.intp), columns, products[:-1])
         candidates = Candidates(problems, len(columns), selected.size)
-        sums = moments.squares.sum(axis=0), moments.products.sum(axis=0)
-        candidates.start(moments.squares, moments.products, sums, selected.alpha)
-        totals = products.sum(axis=0)
+        candidates.start(*moments, selected.alpha)
         for step in range(selected.size):
-            candidates.sweep(step, products, step, totals[step], selected, self._histories[step])
+            candidates.sweep(step, products, step, selected, self._histories[step])
         return candidates, products, moments
 
 
@@ -384,8 +404,7 @@ class BackFittingSelector(DirectSelector):
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
-        self._total_squares = data.total_squares()
-        self._total_products = data.transposed_product(data.target[:, None])[:, 0]
+        self._totals = data.total_squares(), data.transposed_product(data.target[:, None])[:, 0]
         self._total_rows = np.zeros((capacity, data.n_features))
 
     def add(self, feature: int) -> None:
@@ -402,7 +421,7 @@ class BackFittingSelector(DirectSelector):
             self.data.target - self.data.centre(scores),
             weights[:-1],
             self._total_rows[: selected.size],
-            self._total_squares + selected.alpha,
-            self._total_products,
+            self._totals,
+            selected.alpha,
         )
         return selected.error + changes[columns]

@@ -21,10 +21,29 @@ PIVOT, COVARIANCE, NORM, RESIDUAL = range(4)
 
 
 @kernel
+def sum_over_others(products: Floats, slot: int, out: Floats) -> None:
+    """out[q] = Σ_{p≠q} products[p, slot], by sums from both ends: a query that outweighs all others is not subtracted.
+
+    The last problem, which leaves out nothing, has products of 0, and so gets the sum of all.
+    """
+    n_problems, n = out.shape
+    running = np.zeros(n)
+    for q in range(n_problems):
+        for i in range(n):
+            out[q, i] = running[i]
+            running[i] += products[q, slot, i]
+    running[:] = 0
+    for q in range(n_problems - 1, -1, -1):
+        for i in range(n):
+            out[q, i] += running[i]
+            running[i] += products[q, slot, i]
+
+
+@kernel
 def sweep(
     products: Floats,
     slot: int,
-    totals: Floats,
+    others: Floats,
     step: int,
     place: int,
     history_b: Floats,
@@ -39,6 +58,7 @@ def sweep(
 ) -> None:
     """Take the feature b that was selected at ``step`` out of all candidates, in problems first … last − 1.
 
+    The inner products of b with all columns are products[q, slot] on the held-out query, and others[q] in training.
     Adds to changes[c] what candidate c then changes in the held-out squared error. ``history`` has β and ρ of every
     candidate with the features of the steps before, ``moments`` its d, r, v, f, and ``columns`` its column of X;
     ``history_b`` and ``moments_b`` are those of b. If b is a candidate, at ``place``, its history is noted here, where
@@ -49,7 +69,7 @@ def sweep(
     for q in range(first, last):
         for c in range(width):
             held[c] = products[q, slot, columns[c]]
-            joint[c] = totals[columns[c]] - held[c]
+            joint[c] = others[q, columns[c]]
         if place >= 0:
             for l in range(step):
                 history_b[q, 0, l] = history[q, l, 0, place]

@@ -115,16 +115,13 @@ class ParetoPoint:
 
 
 def all_steps(paths: Sequence[SelectionPath], sizes: frozenset[int]) -> list[tuple[SelectionPath, Step]]:
-    """The steps with an allowed number of features, λ by λ; of a size that a path has often, the best of it."""
-    chosen = []
-    for path in paths:
-        best: dict[int, Step] = {}
-        for step in path:
-            size = len(step.selected)
-            if size in sizes and (size not in best or step.squared_error.mean < best[size].squared_error.mean):
-                best[size] = step
-        chosen += [(path, best[size]) for size in sorted(best)]
-    return chosen
+    """The steps with an allowed number of features, λ by λ, those with fewer features first."""
+    return [
+        (path, step)
+        for path in paths
+        for step in sorted(path, key=lambda step: len(step.selected))
+        if len(step.selected) in sizes
+    ]
 
 
 def choose(steps: Sequence[tuple[SelectionPath, Step]], measure: Measure | None, rule: Rule) -> int:

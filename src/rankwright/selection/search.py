@@ -109,13 +109,23 @@ def optional_measures(measures: Any) -> tuple[Measure, ...]:
 
 def checked_alphas(alpha: Any, grid: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The values of λ to fit, in ascending order: one, those of a search, or the estimator's grid."""
-    values: Any = [alpha]
     if isinstance(alpha, Search):
-        values = grid if alpha.values is None else alpha.values
+        return np.unique(_positive(grid if alpha.values is None else alpha.values, alpha))
+    if not isinstance(alpha, int | float | np.integer | np.floating) or isinstance(alpha, bool):
+        raise ParameterError(f"alpha must be a number above 0, or search(…), not {alpha!r}")
+    return _positive([alpha], alpha)
+
+
+def given_alphas(alphas: Any) -> npt.NDArray[np.float64]:
+    """Values of λ that a caller lists, as listed."""
+    return _positive(alphas, alphas)
+
+
+def _positive(values: Any, told: Any) -> npt.NDArray[np.float64]:
     try:
-        alphas = np.unique(np.asarray(values, dtype=np.float64))
+        alphas = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"alpha must be a number above 0 or search(…), not {alpha!r}") from None
+        alphas = np.array([np.nan])
     if alphas.ndim != 1 or len(alphas) == 0 or not np.all((alphas > 0) & np.isfinite(alphas)):
-        raise ParameterError(f"alpha must be a finite number above 0, or search(…) over such numbers, not {alpha!r}")
+        raise ParameterError(f"alpha must be finite and above 0, not {told!r}")
     return alphas

@@ -41,8 +41,9 @@ def _solve_together(
     directions = np.repeat(right[:, None], len(alphas), axis=1)
     ratio, previous_ratio = np.ones(len(alphas)), np.ones(len(alphas))  # ζ_k and ζ_{k−1}: residual_λ = ζ · residual
     step, growth, squared = 1.0, 0.0, float(residual @ residual)
+    active = np.ones(len(alphas), bool)
     for _ in range(most):
-        active = np.abs(ratio) * np.sqrt(squared) > _TOLERANCE * norm
+        active &= np.abs(ratio) * np.sqrt(squared) > _TOLERANCE * norm  # one that has converged never comes back
         if not active.any():
             return
         product = times(direction) + base * direction
@@ -62,15 +63,21 @@ def _solve_together(
 def _polish(
     times: Callable[[Array], Array], right: Array, alpha: float, solution: Array, norm: float, most: int
 ) -> float:
-    """Plain conjugate gradients on the true residual until it is small; changes ``solution`` in place."""
-    reached = np.inf
+    """Conjugate gradients on the true residual as long as that makes it smaller; changes ``solution`` in place."""
+
+    def residual_of(x: Array) -> tuple[Array, float]:
+        residual = right - times(x) - alpha * x
+        return residual, float(np.linalg.norm(residual)) / norm
+
+    residual, size = residual_of(solution)
     for _ in range(_ROUNDS):
-        residual = right - times(solution) - alpha * solution
-        size = float(np.linalg.norm(residual)) / norm
-        if size <= 10 * _TOLERANCE or size > reached / 2:  # good, or as good as it gets
-            return size
-        reached = size
+        if size <= 10 * _TOLERANCE:
+            break
         correction = np.zeros((len(right), 1))
         _solve_together(times, residual, np.array([alpha]), correction, norm, most)
+        better, new_size = residual_of(solution + correction[:, 0])
+        if not new_size < size / 2:
+            break
         solution += correction[:, 0]
-    return reached
+        residual, size = better, new_size
+    return size

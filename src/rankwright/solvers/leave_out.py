@@ -9,7 +9,7 @@ X̂_q w^q = ŷ_q − (G_QQ)⁻¹a_Q with G = (X̂X̂ᵀ + λI)⁻¹ and a = Gŷ.
 - for each λ a Cholesky factor of A − X̂_qᵀX̂_q.
 
 Whichever it is, w^q is put into the equations that define it. Where the residual shows more than rounding, which takes
-features on very different scales, the query is solved again by the last and most exact way.
+features on very different scales, the query is solved again by the last way, which does not care about scales.
 """
 
 from __future__ import annotations
@@ -26,13 +26,25 @@ from rankwright.data.centred import CentredQueries, Moments
 from rankwright.engines.blas import one_thread_per_call
 from rankwright.engines.lapack import tridiagonalise
 from rankwright.engines.threads import for_query_ranges
-from rankwright.solvers.leave_out_kernels import backward_errors, solve_by_query, solve_by_series, solve_shifted
+from rankwright.solvers.leave_out_kernels import (
+    MOST_TERMS,
+    backward_errors,
+    solve_by_query,
+    solve_by_series,
+    solve_shifted,
+)
 from rankwright.solvers.ridge import ShiftedSystems
 
 Array = npt.NDArray[np.float64]
 
 # The largest componentwise backward error of w^q that counts as rounding, for each feature.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
+# The largest relative residual of dual weights that counts as rounding.
+_LARGEST_RESIDUAL = 1e-11
+
+# A query with more than all but this share of the square of some feature is not subtracted from the sums.
+_LEFT_BY_SUBTRACTING = 1e-3
 
 # Measured: how much longer a flop takes there than in the other ways.
 _PRICE_OF_TRIDIAGONALISATION = 4.0
@@ -50,6 +62,17 @@ class Block(NamedTuple):
     n_documents: int
     level: float = 0.0
 
+    def scores(self, weights: Array) -> Array:
+        """Scores of the documents, λ × documents, for weights λ × features."""
+        levels = weights @ self.origin + self.level
+        scores: Array = weights @ self.centred[: self.n_documents].T + levels[:, None]
+        return scores
+
+    def outweighs(self, gram: Array) -> bool:
+        """Whether taking it off the sums would leave few of their digits."""
+        squares, totals = np.einsum("di,di->i", self.centred, self.centred), np.diag(gram)
+        return bool((squares > (1 - _LEFT_BY_SUBTRACTING) * totals).any())
+
 
 def query_block(data: CentredQueries, q: int) -> Block:
     """The block of RankRLS: the query itself, as it was centred."""
@@ -59,18 +82,34 @@ def query_block(data: CentredQueries, q: int) -> Block:
 
 
 def leave_out_scores(
-    moments: Moments, block_of: Callable[[int], Block], offsets: npt.NDArray[np.int64], alphas: Array
+    moments: Moments,
+    block_of: Callable[[int], Block],
+    moments_without: Callable[[int], Moments],
+    offsets: npt.NDArray[np.int64],
+    alphas: Array,
 ) -> Array:
-    """Held-out scores, λ × documents, each query's documents together."""
-    scores = np.empty((len(alphas), int(offsets[-1])))
+    """Held-out scores, λ × documents, each query's documents together.
+
+    A query that outweighs all others is not taken off the sums: there are few such, and for them ``moments_without``
+    sums anew.
+    """
+    scores, heavy = np.empty((len(alphas), int(offsets[-1]))), []
 
     def work(first: int, last: int) -> None:
         for q in range(first, last):
-            scores[:, offsets[q] : offsets[q + 1]] = leaver.scores(block_of(q))
+            block = block_of(q)
+            if block.outweighs(moments.gram):
+                heavy.append(q)
+            else:
+                scores[:, offsets[q] : offsets[q + 1]] = leaver.scores(block)
 
     with one_thread_per_call():
         leaver = _Leaver(moments, alphas)
         for_query_ranges(work, offsets)
+        for q in sorted(heavy):
+            gram, products = moments_without(q)
+            weights = ShiftedSystems(gram, alphas).solve(products).T
+            scores[:, offsets[q] : offsets[q + 1]] = block_of(q).scores(weights)
     return scores
 
 
@@ -85,10 +124,7 @@ class _Leaver:
 
     def scores(self, block: Block) -> Array:
         """Scores of the block's documents, λ × documents."""
-        weights = self._weights(block)
-        levels = weights @ block.origin + block.level
-        scores: Array = weights @ block.centred[: block.n_documents].T + levels[:, None]
-        return scores
+        return block.scores(self._weights(block))
 
     def _weights(self, block: Block) -> Array:
         remaining = self._moments.products - block.target @ block.centred
@@ -102,17 +138,21 @@ class _Leaver:
         return weights
 
     def _cheapest(self, turned: Array) -> Callable[[Block, Array, Array], Array]:
-        """The way that takes the fewest flops. Terms of the series shrink like powers of the query's leverage."""
+        """The way that takes the fewest flops."""
         (size, n), n_alphas = turned.shape, len(self._alphas)
-        leverage = float(np.einsum("di,di->i", turned, turned) @ self._inverses[0])
-        n_terms = np.log(1e-16) / np.log(leverage) if 0 < leverage < 1 else np.inf if leverage else 1
-        flops = {
-            self._by_series: n_terms * n_alphas * 4 * size * n,
-            self._by_query: n_alphas * (2 * size**2 * n + size**3 / 3),
-            self._by_features: size * n**2 + _PRICE_OF_TRIDIAGONALISATION * 4 / 3 * n**3,
-            self._one_by_one: size * n**2 + n_alphas * n**3,
-        }
-        return min(flops, key=flops.__getitem__)
+        prices = [
+            (self._n_terms(turned) * n_alphas * 4 * size * n, self._by_series),
+            (n_alphas * (2 * size**2 * n + size**3 / 3), self._by_query),
+            (size * n**2 + _PRICE_OF_TRIDIAGONALISATION * 4 / 3 * n**3, self._by_features),
+            (size * n**2 + n_alphas * n**3, self._one_by_one),  # n³/3 for a factor, and as much again in small calls
+        ]
+        return min(prices, key=lambda price: price[0])[1]
+
+    def _n_terms(self, turned: Array) -> float:
+        """How many terms of the series count: they shrink like powers of the query's leverage, or faster."""
+        leverage = float(np.einsum("di,di->i", turned, turned) @ self._inverses.max(axis=0))
+        n_terms = np.log(1e-16) / np.log(leverage) if 0 < leverage < 1 else np.inf
+        return 1.0 if leverage == 0 else float(n_terms) if n_terms < MOST_TERMS else np.inf
 
     def _by_series(self, block: Block, turned: Array, _: Array) -> Array:
         """As `_by_query`, with (I − M)⁻¹ = I + M + M² + …, M = X̂_q A⁻¹ X̂_qᵀ, which is small among many queries."""
@@ -137,8 +177,7 @@ class _Leaver:
 
     def _one_by_one(self, block: Block, _: Array, remaining: Array) -> Array:
         """A scaled Cholesky factor for each λ: slow if there are many, but as exact as can be."""
-        systems = ShiftedSystems(self._remaining_gram(block), self._alphas)
-        return systems.solve(np.repeat(remaining[:, None], len(self._alphas), axis=1)).T.copy()
+        return ShiftedSystems(self._remaining_gram(block), self._alphas).solve(remaining).T.copy()
 
     def _remaining_gram(self, block: Block) -> Array:
         """X̂ᵀX̂ − X̂_qᵀX̂_q, an array of its own."""
@@ -152,9 +191,11 @@ def leave_out_kernel_scores(
     """The same in the dual, for any kernel matrix K over documents that stand query by query.
 
     The ranker without q has the dual weights a − G_{:,Q}r with r = (G_QQ)⁻¹a_Q. They are 0 on Q, and centred in every
-    other query; both are imposed, since 1/λ may have blown up what rounding left there.
+    other query; both are imposed, since 1/λ may have blown up what rounding left there. They too are put into their
+    equations, and solved for anew if they do not fulfil them.
     """
-    values, vectors = scipy.linalg.eigh(centre(np.ascontiguousarray(centre(kernel_matrix).T)))
+    centred = doubly_centred(kernel_matrix, centre)
+    values, vectors = scipy.linalg.eigh(centred)
     inverses = 1 / (np.maximum(values, 0)[:, None] + alphas)  # (Λ + λ)⁻¹, documents × λ
     projected = inverses * (vectors.T @ target)[:, None]
     scores = np.empty((len(alphas), len(target)))
@@ -162,15 +203,41 @@ def leave_out_kernel_scores(
     def work(first: int, last: int) -> None:
         for q in range(first, last):
             documents = slice(int(offsets[q]), int(offsets[q + 1]))
-            rows, dual = vectors[documents], projected.copy()
-            for l in range(len(alphas)):
-                system = (rows * inverses[:, l]) @ rows.T
-                residual = lapack.dposv(system, rows @ projected[:, l], lower=1)[1]
-                dual[:, l] -= inverses[:, l] * (rows.T @ residual)
-            weights = vectors @ dual
-            weights[documents] = 0
-            scores[:, documents] = (kernel_matrix[documents] @ centre(weights)).T
+            dual = _dual_without(documents, vectors, inverses, projected)
+            dual[documents] = 0
+            dual = _fulfilling(centre(dual), centred, target, documents, alphas)
+            scores[:, documents] = (kernel_matrix[documents] @ centre(dual)).T
 
     with one_thread_per_call():
         for_query_ranges(work, offsets)
     return scores
+
+
+def doubly_centred(kernel_matrix: Array, centre: Callable[[Array], Array]) -> Array:
+    """LKL."""
+    return centre(np.ascontiguousarray(centre(kernel_matrix).T))
+
+
+def _dual_without(documents: slice, vectors: Array, inverses: Array, projected: Array) -> Array:
+    """a − G_{:,Q}(G_QQ)⁻¹a_Q, documents × λ; NaN where G_QQ cannot be factored."""
+    rows, dual = vectors[documents], projected.copy()
+    for l in range(dual.shape[1]):
+        system = (rows * inverses[:, l]) @ rows.T
+        _, residual, failed = lapack.dposv(system, rows @ projected[:, l], lower=1)
+        dual[:, l] -= inverses[:, l] * (rows.T @ residual) if not failed else np.nan
+    weights: Array = vectors @ dual
+    return weights
+
+
+def _fulfilling(dual: Array, centred: Array, target: Array, documents: slice, alphas: Array) -> Array:
+    """Dual weights that fulfil (LKL + λI)a = ŷ on all documents but some, where a is 0: those given, or better ones."""
+    residual = target[:, None] - centred @ dual - dual * alphas
+    residual[documents] = 0
+    poor = ~(np.linalg.norm(residual, axis=0) <= _LARGEST_RESIDUAL * np.linalg.norm(target))
+    if poor.any():
+        others = np.delete(np.arange(len(target)), documents)
+        systems = ShiftedSystems(centred[np.ix_(others, others)], alphas[poor])
+        solved = systems.solve(target[others])
+        left = target[others, None] - centred[np.ix_(others, others)] @ solved - solved * alphas[poor]
+        dual[np.ix_(others, np.flatnonzero(poor))] = solved + systems.solve(left)
+    return dual

@@ -11,7 +11,7 @@ from rankwright.engines.compile import summing_kernel
 
 Floats = npt.NDArray[Any]
 
-_MOST_TERMS = 100  # where the series would be longer, another way is cheaper
+MOST_TERMS = 100  # longer series are not begun
 
 
 @summing_kernel
@@ -62,7 +62,7 @@ def solve_by_series(turned: Floats, target: Floats, inverses: Floats, products: 
     n_shifts = len(inverses)
     factor, product, total = inverses * products, np.empty((n_shifts, n)), np.zeros((n_shifts, n))
     first, norm = np.empty(n_shifts), np.empty(n_shifts)
-    for number in range(_MOST_TERMS):
+    for number in range(MOST_TERMS):
         product[:] = 0
         norm[:] = 0
         for d in range(size):
@@ -140,7 +140,8 @@ def backward_errors(
     """How far each row w of ``weights`` is from (gram − centredᵀcentred + λI)w = remaining, into out[l].
 
     The largest |residual_i| / (√a_i Σ_j √a_j |w_j| + |products_i|), where a is the diagonal of gram + λI: the
-    componentwise backward error, with |a_ij| ≤ √(a_i a_j) in place of |a_ij|.
+    componentwise backward error, with |a_ij| ≤ √(a_i a_j) in place of |a_ij|. No query that makes up most of a has
+    been subtracted, so that gram is as good a scale as what is left of it.
     """
     n = len(remaining)
     whole = np.dot(weights, gram)

@@ -9,6 +9,7 @@ Large sparse data: conjugate gradients.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Literal, NamedTuple
@@ -16,8 +17,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.data.centred import CentredQueries
+from rankwright.data.centred_dense import DenseQueries
 from rankwright.engines.blas import one_thread_per_call
 from rankwright.solvers.conjugate_gradient import shifted_conjugate_gradients
 
@@ -29,6 +32,18 @@ _MOST_FEATURES_OF_SPARSE = 4096
 
 # In matrices smaller than this, the threads of a BLAS spend more time waiting for each other than they save.
 _WORTH_MORE_THREADS = 1000
+
+
+# An eigenvalue of a matrix with a diagonal of ones that is below minus this is negative indeed.
+_LARGEST_ROUNDING = 1e-8
+
+
+# The relative gradient that iteration must come to.
+_LARGEST_GRADIENT = 1e-8
+
+
+class NotPositiveDefinite(ValueError):
+    """A matrix that should be positive semidefinite is not."""
 
 
 class RidgePath(NamedTuple):
@@ -47,21 +62,27 @@ class ShiftedSystems:
         self._factors = [_factor(matrix, float(alpha)) for alpha in alphas]
 
     def solve(self, columns: Array) -> Array:
-        """One solution for each column, each with its own λ."""
-        return np.stack([solve(column) for solve, column in zip(self._factors, columns.T, strict=True)], axis=1)
+        """One solution for each column, each with its own λ; a single vector is the column of all of them."""
+        rows = columns.T if columns.ndim == 2 else [columns] * len(self._factors)
+        return np.stack([solve(row) for solve, row in zip(self._factors, rows, strict=True)], axis=1)
 
 
 def _factor(matrix: Array, alpha: float) -> Callable[[Array], Array]:
     """The function v ↦ (M + λI)⁻¹v."""
     shifted = matrix.copy()
     shifted.flat[:: len(matrix) + 1] += alpha
-    scale = 1 / np.sqrt(np.diag(shifted))  # a diagonal of ones: the best scaling up to a factor of √n
+    diagonal = np.diag(shifted)
+    if not (diagonal > 0).all():
+        raise NotPositiveDefinite
+    scale = 1 / np.sqrt(diagonal)  # a diagonal of ones: the best scaling up to a factor of √n
     shifted *= scale[:, None] * scale
     try:
         factor = scipy.linalg.cho_factor(shifted, lower=True)
         return lambda v: scale * scipy.linalg.cho_solve(factor, scale * v)
     except scipy.linalg.LinAlgError:  # λ is below the rounding of M: leave out what cannot be told from 0
         values, vectors = scipy.linalg.eigh(shifted)
+        if values[0] < -_LARGEST_ROUNDING:
+            raise NotPositiveDefinite from None
         told_from_zero = values > len(values) * np.finfo(float).eps
         inverse = np.divide(1, values, out=np.zeros_like(values), where=told_from_zero)
         return lambda v: scale * (vectors @ (inverse * (vectors.T @ (scale * v))))
@@ -83,26 +104,35 @@ def ridge_path(data: CentredQueries, alphas: Array, solver: Solver | None = None
     return RidgePath(np.ascontiguousarray(weights.T), chosen, gradients)
 
 
+def warn_if_not_converged(path: RidgePath, alphas: Array) -> None:
+    """Iteration may end before the gradient is small: then the user should know."""
+    worst = int(np.argmax(path.gradients))
+    if path.solver == "cg" and path.gradients[worst] > _LARGEST_GRADIENT:
+        warnings.warn(
+            f"conjugate gradients stopped for alpha = {alphas[worst]:g} with a relative gradient of "
+            f"{path.gradients[worst]:.1e}: scale the features alike, or use a larger alpha",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
 def _primal(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
     moments = data.moments()
     systems = ShiftedSystems(moments.gram, alphas)
-    weights = systems.solve(_repeated(moments.products, alphas))
+    weights = systems.solve(moments.products)
     gradient = data.residual_products(weights) - weights * alphas
     return weights + systems.solve(gradient), _relative(gradient, moments.products)
 
 
 def _dual(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
     """X̂ = USVᵀ: w = VS(S² + λI)⁻¹Uᵀŷ. Forming X̂X̂ᵀ would square the condition of X̂, with nothing to refine it by."""
+    assert isinstance(data, DenseQueries)
     centred = data.centred_matrix()
     left, values, right = scipy.linalg.svd(centred, full_matrices=False)
     shrunken = (values * (left.T @ data.target))[:, None] / (values[:, None] ** 2 + alphas)
     weights: Array = right.T @ shrunken
     gradient = centred.T @ (data.target[:, None] - centred @ weights) - weights * alphas
     return weights, _relative(gradient, centred.T @ data.target)
-
-
-def _repeated(column: Array, alphas: Array) -> Array:
-    return np.repeat(column[:, None], len(alphas), axis=1)
 
 
 def _relative(columns: Array, scale: Array) -> Array:
@@ -112,12 +142,10 @@ def _relative(columns: Array, scale: Array) -> Array:
 
 
 def _cg(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
-    products = data.transposed_product(data.target[:, None])[:, 0]
-
     def gram_times(v: Array) -> Array:
-        return products - data.residual_products(v[:, None])[:, 0]
+        return data.transposed_product(data.product(v[:, None]))[:, 0]
 
-    return shifted_conjugate_gradients(gram_times, products, alphas)
+    return shifted_conjugate_gradients(gram_times, data.transposed_product(data.target[:, None])[:, 0], alphas)
 
 
 _SOLVERS: dict[Solver, Callable[[CentredQueries, Array], tuple[Array, Array]]] = {

@@ -14,7 +14,7 @@ from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import Evaluation, evaluate
 from rankwright.measures.measure import Measure
 from rankwright.rankers.closed_form import ALPHAS, ClosedFormRanker
-from rankwright.selection.search import Search, checked_alphas
+from rankwright.selection.search import checked_alphas, given_alphas
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def leave_query_out(
     queries : Queries
         At least two.
     alphas : numbers above 0, optional
-        The values of λ; by default the ``alpha`` of the ranker, or all it searches.
+        The values of λ, one row of scores for each; by default the ``alpha`` of the ranker, or all it searches.
 
     Examples
     --------
@@ -55,7 +55,8 @@ def leave_query_out(
     >>> held_out = rw.leave_query_out(rw.RankRLS(), queries, alphas=[0.1, 10.0])
     >>> held_out.scores.shape
     (2, 1200)
-    >>> [round(evaluation.means[rw.AP], 2) for evaluation in held_out.evaluate("map")]  # doctest: +SKIP
+    >>> len(held_out.evaluate("map"))
+    2
     """
     from sklearn.base import clone
 
@@ -63,6 +64,7 @@ def leave_query_out(
         raise ParameterError(
             f"ranker must be RankRLS, KernelRankRLS or RegressionRanker, which have a closed form, not {ranker!r}"
         )
-    wanted = ranker.alpha if alphas is None else Search(tuple(np.ravel(np.asarray(alphas, dtype=np.float64))))
-    values = checked_alphas(wanted, ALPHAS)
+    if not isinstance(queries, Queries):
+        raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
+    values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
     return HeldOut(values, clone(ranker).held_out_scores(queries, values), queries)

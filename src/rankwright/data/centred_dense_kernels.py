@@ -1,0 +1,187 @@
+"""Compiled loops over dense features that are centred query by query while they are read: X̂_q = X_q − 1 x̄_qᵀ.
+
+A query's documents are ``rows[offsets[q]:offsets[q + 1]]``. Features may be float32; every sum is in float64.
+Columns are centred before they are multiplied, so that large offsets cancel exactly where they should.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.engines.compile import kernel
+
+Floats = npt.NDArray[Any]
+Indices = npt.NDArray[Any]
+
+
+@kernel
+def means(x: Floats, rows: Indices, offsets: Indices, first: int, last: int, out: Floats) -> None:
+    """x̄_q of queries first … last − 1, written to out[0], out[1], …"""
+    n = x.shape[1]
+    for q in range(first, last):
+        mean = out[q - first]
+        mean[:] = 0
+        for d in range(offsets[q], offsets[q + 1]):
+            row = x[rows[d]]
+            for i in range(n):
+                mean[i] += row[i]
+        size = offsets[q + 1] - offsets[q]
+        for i in range(n):
+            mean[i] /= size
+
+
+@kernel
+def centre_rows(
+    x: Floats, rows: Indices, offsets: Indices, first: int, means: Floats, begin: int, end: int, out: Floats
+) -> None:
+    """The centred rows of documents begin … end − 1; query ``first`` has its mean in means[0]."""
+    n = x.shape[1]
+    q = first
+    for d in range(begin, end):
+        while offsets[q + 1] <= d:
+            q += 1
+        row, mean, centred = x[rows[d]], means[q - first], out[d - begin]
+        for i in range(n):
+            centred[i] = row[i] - mean[i]
+
+
+@kernel
+def query_sums(
+    x: Floats,
+    rows: Indices,
+    offsets: Indices,
+    target: Floats,
+    first: int,
+    last: int,
+    out_means: Floats,
+    squares: Floats,
+    products: Floats,
+) -> None:
+    """For each query x̄_q, the diagonal of X̂_qᵀX̂_q, and X̂_qᵀŷ_q."""
+    n = x.shape[1]
+    means(x, rows, offsets, first, last, out_means[first:last])
+    for q in range(first, last):
+        mean, square, product = out_means[q], squares[q], products[q]
+        square[:] = 0
+        product[:] = 0
+        for d in range(offsets[q], offsets[q + 1]):
+            row, y = x[rows[d]], target[d]
+            for i in range(n):
+                centred = row[i] - mean[i]
+                square[i] += centred * centred
+                product[i] += centred * y
+
+
+@kernel
+def column_products(
+    x: Floats, rows: Indices, offsets: Indices, means: Floats, column: int, first: int, last: int, out: Floats
+) -> None:
+    """X̂_qᵀ x̂_b for one column b and each query: row b of the query's Gram matrix."""
+    n = x.shape[1]
+    for q in range(first, last):
+        mean, products = means[q], out[q]
+        products[:] = 0
+        for d in range(offsets[q], offsets[q + 1]):
+            row = x[rows[d]]
+            factor = row[column] - mean[column]
+            if factor != 0:
+                for i in range(n):
+                    products[i] += factor * (row[i] - mean[i])
+
+
+@kernel
+def scores(
+    x: Floats, rows: Indices, offsets: Indices, columns: Indices, weights: Floats, first: int, last: int, out: Floats
+) -> None:
+    """Σ_j x_{d,columns[j]} weights[q, j]: each query scored with weights of its own, in row order."""
+    for q in range(first, last):
+        for d in range(offsets[q], offsets[q + 1]):
+            row = x[rows[d]]
+            score = 0.0
+            for j in range(len(columns)):
+                score += row[columns[j]] * weights[q, j]
+            out[rows[d]] = score
+
+
+@kernel
+def block_products(
+    x: Floats,
+    rows: Indices,
+    offsets: Indices,
+    target: Floats,
+    selected: Indices,
+    columns: Indices,
+    first: int,
+    last: int,
+    products: Floats,
+    squares: Floats,
+    target_products: Floats,
+) -> None:
+    """For each query x̂_sᵀx̂_c of selected columns s and other columns c, and x̂_cᵀx̂_c and x̂_cᵀŷ."""
+    both = np.concatenate((selected, columns))
+    k = len(selected)
+    mean, centred = np.empty(len(both)), np.empty(len(both))
+    for q in range(first, last):
+        mean[:] = 0
+        for d in range(offsets[q], offsets[q + 1]):
+            for c in range(len(both)):
+                mean[c] += x[rows[d], both[c]]
+        mean /= offsets[q + 1] - offsets[q]
+        products[q] = 0
+        squares[q] = 0
+        target_products[q] = 0
+        for d in range(offsets[q], offsets[q + 1]):
+            for c in range(len(both)):
+                centred[c] = x[rows[d], both[c]] - mean[c]
+            for j in range(k):
+                factor = centred[j]
+                for c in range(len(columns)):
+                    products[q, j, c] += factor * centred[k + c]
+            for c in range(len(columns)):
+                squares[q, c] += centred[k + c] * centred[k + c]
+                target_products[q, c] += centred[k + c] * target[d]
+
+
+@kernel
+def back_fitting_errors(
+    x: Floats,
+    rows: Indices,
+    offsets: Indices,
+    residual: Floats,
+    weights: Floats,
+    total_rows: Floats,
+    total_squares: Floats,
+    total_products: Floats,
+    alpha: float,
+    first: int,
+    last: int,
+    out: Floats,
+) -> None:
+    """out_i += Σ_q t(t x̂_iᵀx̂_i − 2 x̂_iᵀr_q), t the weight of candidate i fitted to what the selected ones leave."""
+    n = x.shape[1]
+    mean, product, square, explained = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for q in range(first, last):
+        mean[:] = 0
+        product[:] = 0
+        square[:] = 0
+        explained[:] = 0
+        for d in range(offsets[q], offsets[q + 1]):
+            row = x[rows[d]]
+            for i in range(n):
+                mean[i] += row[i]
+        mean /= offsets[q + 1] - offsets[q]
+        for d in range(offsets[q], offsets[q + 1]):
+            row = x[rows[d]]
+            for i in range(n):
+                centred = row[i] - mean[i]
+                product[i] += centred * residual[d]
+                square[i] += centred * centred
+        for j in range(len(total_rows)):
+            for i in range(n):
+                explained[i] += total_rows[j, i] * weights[q, j]
+        for i in range(n):
+            t = (total_products[i] - explained[i] - product[i]) / max(total_squares[i] - square[i] + alpha, alpha)
+            out[i] += t * (t * square[i] - 2 * product[i])
