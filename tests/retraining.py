@@ -1,6 +1,7 @@
 """RankRLS by its definition, retrained for every set of features and every query left out: slow, and nothing shared.
 
-Weights come from a QR-based least-squares solver on the stacked system [X̂; √λ I]w = [ŷ; 0], never from a Gram matrix.
+Weights come from an orthogonal least-squares solver (LAPACK's gelsd) on the stacked system [X̂; √λ I]w = [ŷ; 0], not
+from normal equations; only data ten times wider than long are solved by eq. 6 of paper G.
 """
 
 import numpy as np

@@ -128,5 +128,51 @@ def test_what_cannot_be_left_out():
         rw.leave_query_out(rw.RankRLS(), queries[0])
     with pytest.raises(rw.ParameterError, match="closed form"):
         rw.leave_query_out(rw.GreedyRankRLS(), queries)
-    with pytest.raises(rw.ParameterError, match="alpha"):
-        rw.leave_query_out(rw.RankRLS(), queries, [1.0, -1.0])
+    for alphas in ([1.0, -1.0], ["a"], [], 3.0):
+        with pytest.raises(rw.ParameterError, match="alpha"):
+            rw.leave_query_out(rw.RankRLS(), queries, alphas)
+    with pytest.raises(rw.ParameterError, match="queries must be Queries"):
+        rw.leave_query_out(rw.RankRLS(), queries.X)
+    wide = rw.Queries(sp.csr_array(([1.0], ([0], [9999])), shape=(4, 10_000)), [0, 1, 0, 1], [1, 1, 2, 2])
+    with pytest.raises(rw.DataError, match="give validation queries"):
+        rw.leave_query_out(rw.RegressionRanker(), wide)
+
+
+def test_a_query_that_outweighs_all_others():
+    rng = np.random.default_rng(0)
+    X, qid = rng.standard_normal((80, 4)), np.repeat(np.arange(10), 8)
+    X[qid == 3] *= 1e7
+    y = rng.integers(0, 3, 80).astype(float)
+    for store in (np.asarray, sp.csr_array):
+        for ranker in (rw.RankRLS(), rw.RegressionRanker()):
+            held_out = rw.leave_query_out(ranker, rw.Queries(store(X), y, qid), [1.0]).scores[0]
+            for query in range(10):
+                rows = qid == query
+                expected = ranker.fit(X[~rows], y[~rows], qid=qid[~rows]).predict(X[rows])
+                np.testing.assert_allclose(held_out[rows], expected, rtol=1e-7, atol=1e-8 * np.abs(expected).max())
+
+
+def test_more_features_than_documents():
+    rng = np.random.default_rng(1)
+    X, qid = rng.standard_normal((60, 200)), np.repeat(np.arange(10), 6)
+    y = rng.integers(0, 3, 60).astype(float)
+    held_out = rw.leave_query_out(rw.RankRLS(), rw.Queries(X, y, qid), ALPHAS)
+    for alpha, scores in zip(ALPHAS, held_out.scores, strict=True):
+        np.testing.assert_allclose(scores, retraining.held_out_scores(X, y, qid, alpha), atol=1e-8)
+
+
+def test_lambdas_stay_in_the_order_given():
+    queries = rw.datasets.make_queries(n_queries=5, documents=6, seed=0).queries
+    one, two, three = (rw.leave_query_out(rw.RankRLS(), queries, [a]).scores[0] for a in (10.0, 0.1, 10.0))
+    together = rw.leave_query_out(rw.RankRLS(), queries, [10.0, 0.1, 10.0])
+    assert together.alphas.tolist() == [10.0, 0.1, 10.0]
+    np.testing.assert_allclose(together.scores, [one, two, three], rtol=1e-9, atol=1e-12)
+
+
+def test_a_kernel_on_features_of_large_scale():
+    """Dual weights are checked against their equations, and solved for anew where they do not fulfil them."""
+    rng = np.random.default_rng(2)
+    X, qid = 1e3 * rng.standard_normal((40, 5)), np.repeat(np.arange(8), 5)
+    y = rng.integers(0, 3, 40).astype(float)
+    scores = rw.leave_query_out(rw.KernelRankRLS(kernel="linear"), rw.Queries(X, y, qid), [1e-2]).scores[0]
+    np.testing.assert_allclose(scores, retraining.held_out_scores(X, y, qid, 1e-2), atol=1e-6)

@@ -170,10 +170,16 @@ def test_in_scikit_learns_tools():
         pipeline = make_pipeline(rw.QueryMinMaxScaler(), rw.RankRLS())
         pipeline.fit(X, y, qid=qid)
         folds = GroupKFold(3).split(X, y, qid)
-        search = GridSearchCV(rw.RankRLS(), {"alpha": [0.1, 10.0]}, cv=list(folds)).fit(X, y, qid=qid)
+        splits = list(folds)
+        search = GridSearchCV(rw.RankRLS(), {"alpha": [0.1, 1e4]}, cv=splits).fit(X, y, qid=qid)
     scaled = rw.QueryMinMaxScaler().fit_transform(X, qid=qid)
     np.testing.assert_allclose(pipeline[-1].coef_, rw.RankRLS().fit(scaled, y, qid=qid).coef_)
-    assert search.best_params_["alpha"] in (0.1, 10.0)
+    for alpha, told in zip([0.1, 1e4], search.cv_results_["mean_test_score"], strict=True):
+        by_hand = [
+            rw.RankRLS(alpha).fit(X[train], y[train], qid=qid[train]).score(X[test], y[test], qid=qid[test])
+            for train, test in splits
+        ]
+        assert told == pytest.approx(np.mean(by_hand))
 
 
 @pytest.mark.parametrize("ranker", [rw.RankRLS, rw.RegressionRanker, rw.KernelRankRLS])
@@ -209,8 +215,11 @@ def test_bad_input(ranker):
 
 def test_a_wrong_kernel_is_named():
     X, y, qid = collection(rows=20, queries=4)
-    with pytest.raises(rw.ParameterError, match="kernel 'magic'"):
-        rw.KernelRankRLS(kernel="magic").fit(X, y, qid=qid)
+    for kernel in ("magic", "precomputed", "sigmoid"):
+        with pytest.raises(rw.ParameterError, match="kernel must be one of"):
+            rw.KernelRankRLS(kernel=kernel).fit(X, y, qid=qid)
+    with pytest.raises(rw.ParameterError, match="not positive semidefinite"):
+        rw.KernelRankRLS(0.001, kernel=lambda u, v: -float(u @ v)).fit(X, y, qid=qid)
 
 
 def test_one_document_queries_teach_nothing_and_hurt_nothing():
@@ -229,3 +238,88 @@ def test_search_prints_as_it_is_typed():
     assert rw.search([1, 2]) == rw.search(1, 2)
     with pytest.raises(rw.ParameterError, match="at least one value"):
         rw.search([])
+
+
+def test_csr_with_large_offsets_is_centred_as_exactly_as_dense():
+    rng = np.random.default_rng(0)
+    X, qid = rng.standard_normal((60, 4)), np.repeat(np.arange(10), 6)
+    y = rng.integers(0, 3, 60).astype(float)
+    for offset in (1e4, 1e6, 1e8):
+        shifted = X + np.array([0, offset, 0, 0])
+        shifted[:, 3] = offset + 0.1  # constant: nothing is left of it
+        expected = retraining.rankrls(shifted, y, qid, 1.0)
+        ours = rw.RankRLS().fit(sp.csr_array(shifted), y, qid=qid).coef_
+        np.testing.assert_allclose(ours, expected, rtol=1e-15 * offset + 1e-9, atol=1e-12)
+
+
+def test_queries_in_place_of_arrays():
+    queries = rw.Queries(*collection())
+    ranker = rw.RankRLS().fit(queries)
+    np.testing.assert_array_equal(ranker.predict(queries), ranker.predict(queries.X))
+    np.testing.assert_array_equal(ranker.rank(queries), ranker.rank(queries.X, queries.qid))
+    assert ranker.score(queries) == ranker.score(queries.X, queries.y, queries.qid)
+
+
+@pytest.mark.parametrize("ranker", [rw.RankRLS(), rw.RegressionRanker(), rw.KernelRankRLS()], ids=str)
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_features_that_are_not_finite_cannot_be_scored(ranker, store):
+    X, y, qid = collection(rows=30)
+    ranker.fit(store(X), y, qid=qid)
+    X[4, 2] = np.nan
+    with pytest.raises(rw.DataError, match="row 4: feature 'f3' is nan"):
+        ranker.predict(store(X))
+    with pytest.raises(rw.DataError, match=r"valid: row 4 .* feature 'f3'"):
+        ranker.fit(store(np.nan_to_num(X)), y, qid=qid, valid=rw.Queries(store(X), y, qid))
+
+
+def test_a_feature_that_is_not_selected_may_be_missing():
+    X, y, qid = collection()
+    ranker = rw.GreedyRankRLS(1.0, 4, measures=()).fit(X, y, qid=qid)
+    unused = next(i for i in range(5) if i not in ranker.selected_features_)
+    expected = ranker.predict(X)
+    X[:, unused] = np.nan
+    np.testing.assert_array_equal(ranker.predict(X), expected)
+
+
+def test_validation_queries_with_other_features():
+    X, y, qid = collection()
+    train = rw.Queries(X, y, qid, feature_names=list("abcde"))
+    valid = rw.Queries(X[:, ::-1], y, qid, feature_names=list("edcba"))
+    for ranker in (rw.RankRLS(rw.search()), rw.GreedyRankRLS(1.0, 2)):
+        with pytest.raises(rw.DataError, match="another order"):
+            ranker.fit(train, valid=valid)
+
+
+def test_dual_weights_are_in_the_order_of_the_rows():
+    X, y, qid = collection(rows=40)
+    kernel = rw.KernelRankRLS(2.0, kernel="linear").fit(X, y, qid=qid)
+    np.testing.assert_allclose(X.T @ kernel.dual_coef_, rw.RankRLS(2.0).fit(X, y, qid=qid).coef_, rtol=1e-8)
+
+
+def test_iteration_that_does_not_converge_is_told(monkeypatch):
+    from sklearn.exceptions import ConvergenceWarning
+
+    from rankwright.solvers import conjugate_gradient, ridge
+
+    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+    monkeypatch.setattr(conjugate_gradient, "_ROUNDS", 0)
+    few = lambda *parts: conjugate_gradient.shifted_conjugate_gradients(*parts, most_products=2)  # noqa: E731
+    monkeypatch.setattr(ridge, "shifted_conjugate_gradients", few)
+    X, y, qid = collection()
+    with pytest.warns(ConvergenceWarning, match="alpha = 1"):
+        assert rw.RankRLS(1.0).fit(sp.csr_array(X), y, qid=qid).solver_ == "cg"
+
+
+@pytest.mark.parametrize("ranker", [rw.RankRLS(rw.search(0.1, 10)), rw.GreedyRankRLS(1.0, 3)], ids=str)
+def test_many_threads_give_the_same_every_time_and_what_one_gives(ranker, monkeypatch):
+    from rankwright.engines import threads
+
+    X, y, qid = collection(rows=400, queries=40)
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "1")
+    one = clone(ranker).fit(X, y, qid=qid)
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "4")
+    monkeypatch.setattr(threads, "_DOCUMENTS_WORTH_A_THREAD", 1)
+    several = [clone(ranker).fit(X, y, qid=qid) for _ in range(10)]
+    np.testing.assert_allclose(several[0].coef_, one.coef_, rtol=1e-12)
+    for other in several:
+        np.testing.assert_array_equal(other.coef_, several[0].coef_)

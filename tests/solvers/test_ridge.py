@@ -52,7 +52,7 @@ def hard_data(kind):
 
 @pytest.mark.parametrize("kind", ["collinear", "scales"])
 @pytest.mark.parametrize(
-    ("solver", "weight_error", "score_error"), [("primal", 1e-8, 1e-12), ("dual", 1e-7, 1e-10), ("cg", 1e-3, 1e-9)]
+    ("solver", "weight_error", "score_error"), [("primal", 1e-8, 1e-12), ("dual", 1e-7, 1e-10), ("cg", 1e-5, 1e-9)]
 )
 def test_weights_are_those_of_exact_arithmetic(kind, solver, weight_error, score_error):
     X, y, qid = hard_data(kind)
@@ -65,7 +65,7 @@ def test_weights_are_those_of_exact_arithmetic(kind, solver, weight_error, score
         assert np.linalg.norm(difference) <= score_error * np.linalg.norm(scores)
 
 
-def test_refinement_is_at_least_as_good_as_qr():
+def test_refinement_makes_normal_equations_as_good_as_orthogonal_methods():
     X, y, qid = hard_data("scales")
     ours = ridge_path(centred(rw.Queries(X, y, qid)), ALPHAS, "primal").weights
     for alpha, weights in zip(ALPHAS, ours, strict=True):

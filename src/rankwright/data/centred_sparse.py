@@ -26,6 +26,7 @@ class SparseQueries(CentredQueries):
         x = queries.X
         self._x = x
         self._parts = (x.data, x.indices, x.indptr)
+        self._cancels = False
 
     @property
     def _grouped(self) -> Any:
@@ -42,15 +43,26 @@ class SparseQueries(CentredQueries):
         gram = (raw - means.T @ means).toarray()
         self.passes += 1
         self.check_finite(gram)
-        squares = raw.diagonal()
-        if (np.diag(gram) < _CANCELLED * squares).any():
+        self._cancels = bool((np.diag(gram) < _CANCELLED * raw.diagonal()).any())
+        if self._cancels:
             with one_thread_per_call():
                 return self.moments_without(-1)
         return Moments(gram, self.transposed_product(self.target[:, None])[:, 0])
 
     def residual_products(self, weights: Array) -> Array:
-        """One product after the other."""
-        return self.transposed_product(self.target[:, None] - self.product(weights))
+        """One product after the other; or query by query, if centring afterwards would lose digits."""
+        if not self._cancels:
+            return self.transposed_product(self.target[:, None] - self.product(weights))
+
+        def add(first: int, last: int, out: Array) -> None:
+            for q in range(first, last):
+                block, _ = self.block(q)
+                target = self.target[self.offsets[q] : self.offsets[q + 1], None]
+                out += block.T @ (target - block @ weights)
+
+        self.passes += 1
+        with one_thread_per_call():
+            return sum_over_query_ranges(add, self.offsets, weights.shape)
 
     def product(self, weights: Array) -> Array:
         """XW, centred afterwards."""
