@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.data.centred import centred
-from rankwright.selection.greedy import BackFittingSelector, DirectSelector, GramSelector, StreamSelector
+from rankwright.selection.selectors import BackFittingSelector, DirectSelector, GramSelector, StreamSelector
 from tests import retraining
 
 EXACT = [GramSelector, StreamSelector, DirectSelector]

@@ -16,14 +16,6 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.rankers.base import LinearRanker, linear_scores
 from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
-from rankwright.selection.greedy import (
-    BackFittingSelector,
-    DirectSelector,
-    GramSelector,
-    KeepingSelector,
-    Selector,
-    StreamSelector,
-)
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
 from rankwright.selection.search import (
     Estimate,
@@ -34,6 +26,14 @@ from rankwright.selection.search import (
     estimate_of,
     estimates,
     optional_measures,
+)
+from rankwright.selection.selectors import (
+    BackFittingSelector,
+    DirectSelector,
+    GramSelector,
+    KeepingSelector,
+    Selector,
+    StreamSelector,
 )
 
 Array = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.measures.ranked import RankedQueries
-from rankwright.selection.greedy import KeepingSelector, Selector
+from rankwright.selection.selectors import KeepingSelector, Selector
 
 Array = npt.NDArray[np.float64]
 
