@@ -243,6 +243,7 @@ def test_names_are_told_and_cost_by_name(run, named, tmp_path):
         ("feature,cost\n1,0\n", "above 0"),
         ("feature,cost\n1,cheap\n", "cheap"),
         ("feature,cost\n1\n", "line 2"),
+        ("feature,cost\n1,1,5\n", "more fields"),
         ("feature,cost\n1,1\n2,1\n3,1\n5,1\n6,1\n", "no cost for feature 4"),
         ("", "line 1"),
     ],
@@ -275,7 +276,7 @@ def test_alphas(text, alphas):
     assert parse_alphas(text) == pytest.approx(alphas)
 
 
-@pytest.mark.parametrize("text", ["", "1,,2", "many", "1..4", "2^0..3^4", "2^4..2^0", "2^1.5", "2^99999", "1^0..1^9"])
+@pytest.mark.parametrize("text", ["", "1,,2", "many", "1..4", "2^0..3^4", "2^4..2^0", "2^1.5", "2^99999", "1^0..1^9", "0", "-1", "nan"])
 def test_what_is_no_alpha(run, tmp_path, text):
     ran = run("select", tmp_path / "none.txt", "--alpha", text)
     assert (ran.code, ran.out) == (2, "")
@@ -294,6 +295,7 @@ def test_what_is_no_alpha(run, tmp_path, text):
         ("--criterion", "squared"),
         ("--criterion", "map,ndcg@10"),
         ("--max-features", "0"),
+        ("--seed", "-1"),
     ],
 )
 def test_wrong_options_are_told_before_anything_is_read(run, tmp_path, option):
@@ -301,7 +303,7 @@ def test_wrong_options_are_told_before_anything_is_read(run, tmp_path, option):
     assert (ran.code, ran.out) == (2, "")
 
 
-@pytest.mark.parametrize("option", [("--max-features", 7), ("--candidates", 0), ("--alpha", "-1"), ("--alpha", "nan")])
+@pytest.mark.parametrize("option", [("--max-features", 7), ("--candidates", 0)])
 def test_options_that_the_data_or_the_library_refuse(run, files, option):
     ran = run("select", files[0], *option)
     assert (ran.code, ran.out) == (2, "")
