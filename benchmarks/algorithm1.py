@@ -3,21 +3,17 @@
 Twice: `as_printed` has the lines of the paper with their loops over candidates and queries; `greedy_rankrls` is tuned
 as far as NumPy goes. There the caches are kept with one contiguous row per feature, and candidates are tried one after
 another: on whole matrices the same lines take three to six times as long, as every temporary array then falls out of
-the processor's cache. Over documents and queries there is no loop. BLAS gets one thread: with two it takes many times
-as long as soon as the machine has other work, which would flatter our side.
+the processor's cache. Over documents and queries there is no loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,12 +25,6 @@ class Selection:
     features: list[int]
     criteria: list[float]
     weights: Floats
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """While it lasts, BLAS and LAPACK use one thread."""
-    limit: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
-    return limit
 
 
 def centred(values: npt.NDArray[np.floating], offsets: npt.NDArray[np.int64]) -> Floats:
@@ -53,33 +43,32 @@ def as_printed(
     n_features: int,
 ) -> Selection:
     """Paper G, algorithm 1, line by line: ``foreach`` candidate and ``foreach`` query are Python loops."""
-    with one_blas_thread():
-        x_hat, y_hat = np.ascontiguousarray(centred(x, offsets).T), centred(y, offsets)
-        queries = [slice(*bounds) for bounds in pairwise(offsets.tolist())]
-        a, p = y_hat / alpha, y_hat.copy()  # lines 1 and 4
-        c_, u_ = x_hat.T / alpha, x_hat.T.copy()  # lines 2 and 3
-        features: list[int] = []
-        criteria: list[float] = []
-        while len(features) < n_features:  # line 6
-            errors = np.full(len(x_hat), np.inf)
-            for i in range(len(x_hat)):  # line 9
-                if i not in features:
-                    errors[i] = sum(e @ e for _, e in _printed_errors(x_hat, y_hat, queries, a, p, c_, u_, i))
-            b = int(np.argmin(errors))
-            inverse_c = 1 + x_hat[b] @ c_[:, b]  # line 20
-            d = (c_[:, b] @ y_hat) / inverse_c  # line 21
-            t = (x_hat[b] @ c_) / inverse_c  # line 22
-            new_p = np.empty_like(p)
-            for q, error in _printed_errors(x_hat, y_hat, queries, a, p, c_, u_, b):  # lines 23–26
-                new_p[q] = error
-                u_b, c_b = u_[q, b].copy(), c_[q, b]
-                gamma = 1 / (c_b @ u_b - inverse_c)
-                u_[q] -= np.outer(u_b, t + gamma * (u_b @ (c_[q] - np.outer(c_b, t))))
-            p, a = new_p, a - d * c_[:, b]  # line 27
-            c_ -= np.outer(c_[:, b], t)  # line 28
-            features.append(b)
-            criteria.append(float(errors[b]))
-        return Selection(features, criteria, x_hat[features] @ a)  # line 30
+    x_hat, y_hat = np.ascontiguousarray(centred(x, offsets).T), centred(y, offsets)
+    queries = [slice(*bounds) for bounds in pairwise(offsets.tolist())]
+    a, p = y_hat / alpha, y_hat.copy()  # lines 1 and 4
+    c_, u_ = x_hat.T / alpha, x_hat.T.copy()  # lines 2 and 3
+    features: list[int] = []
+    criteria: list[float] = []
+    while len(features) < n_features:  # line 6
+        errors = np.full(len(x_hat), np.inf)
+        for i in range(len(x_hat)):  # line 9
+            if i not in features:
+                errors[i] = sum(e @ e for _, e in _printed_errors(x_hat, y_hat, queries, a, p, c_, u_, i))
+        b = int(np.argmin(errors))
+        inverse_c = 1 + x_hat[b] @ c_[:, b]  # line 20
+        d = (c_[:, b] @ y_hat) / inverse_c  # line 21
+        t = (x_hat[b] @ c_) / inverse_c  # line 22
+        new_p = np.empty_like(p)
+        for q, error in _printed_errors(x_hat, y_hat, queries, a, p, c_, u_, b):  # lines 23–26
+            new_p[q] = error
+            u_b, c_b = u_[q, b].copy(), c_[q, b]
+            gamma = 1 / (c_b @ u_b - inverse_c)
+            u_[q] -= np.outer(u_b, t + gamma * (u_b @ (c_[q] - np.outer(c_b, t))))
+        p, a = new_p, a - d * c_[:, b]  # line 27
+        c_ -= np.outer(c_[:, b], t)  # line 28
+        features.append(b)
+        criteria.append(float(errors[b]))
+    return Selection(features, criteria, x_hat[features] @ a)  # line 30
 
 
 def _printed_errors(
@@ -113,12 +102,8 @@ def greedy_rankrls(
     The line numbers are the paper's; line 26, lost in print, is
     U_Q ← U_Q − U_{Q,b} t − γ U_{Q,b} (U_{Q,b}ᵀ (C_Q − C_{Q,b} t)).
     """
-    with one_blas_thread():
-        x_hat = np.ascontiguousarray(centred(x, offsets).T)
-        return _select(x_hat, _State(x_hat, centred(y, offsets), offsets, alpha), n_features)
-
-
-def _select(x_hat: Floats, state: _State, n_features: int) -> Selection:
+    x_hat = np.ascontiguousarray(centred(x, offsets).T)
+    state = _State(x_hat, centred(y, offsets), offsets, alpha)
     features: list[int] = []
     criteria: list[float] = []
     while len(features) < n_features:  # line 6

@@ -20,7 +20,15 @@ import rankwright as rw
 from benchmarks import rlscore_numpy as rlscore
 from benchmarks.algorithm1 import Selection, as_printed, greedy_rankrls
 from benchmarks.collections import mq2007_sized, mslr_sized
-from benchmarks.timing import Row, alternate, in_a_process, seconds
+from benchmarks.timing import (
+    Row,
+    alternate,
+    fastest_threads,
+    in_a_process,
+    seconds,
+    threads_note,
+    with_blas_threads,
+)
 
 _ALPHAS = tuple(2.0**power for power in range(11))
 _STEPS = 10
@@ -35,10 +43,7 @@ _MEMORY = """
 import json, sys
 import numpy as np
 import rankwright as rw
-
-def memory(field):  # in bytes, as Linux tells it
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
+from benchmarks.timing import memory
 
 def fit(x, y, qid, n_features):
     rw.GreedyRankRLS(alpha=1.0, n_features=n_features, measures=()).fit(x, y, qid)
@@ -63,32 +68,34 @@ def run(repeats: int) -> list[Row]:
 def _grid(queries: rw.Queries, repeats: int) -> list[Row]:
     answers: dict[str, Any] = {}
     count = queries.n_features
+    data = (queries.X, queries.y, queries.grouping.offsets)
 
     def ours() -> None:
         ranker = rw.GreedyRankRLS(alpha=rw.search(*_ALPHAS), n_features=count, measures=())
         answers["ours"] = ranker.fit(queries).paths_
 
     def peer() -> None:
-        data = (queries.X, queries.y, queries.grouping.offsets)
         answers["peer"] = [greedy_rankrls(*data, alpha, count) for alpha in _ALPHAS]
 
     def printed() -> None:
-        data = (queries.X, queries.y, queries.grouping.offsets)
         answers["printed"] = as_printed(*data, _ALPHAS[0], _PRINTED_STEPS)
 
-    taken = alternate({"ours": ours, "peer": peer}, repeats)
+    threads = fastest_threads(lambda: greedy_rankrls(*data, _ALPHAS[0], count))
+    printed_threads = fastest_threads(printed)
+    taken = alternate({"ours": ours, "peer": with_blas_threads(threads, peer)}, repeats)
     for path, selection in zip(answers["ours"], answers["peer"], strict=True):
         _check_same(path, selection)
     # A step takes as long as it has candidates, and each λ as long as the others.
     candidates = sum(count - step for step in range(_PRINTED_STEPS))
     scale = len(_ALPHAS) * (count * (count + 1) / 2) / candidates
-    taken["printed"] = scale * seconds(printed)
+    taken["printed"] = scale * seconds(with_blas_threads(printed_threads, printed))
     _check_same(answers["ours"][0][:_PRINTED_STEPS], answers["printed"])
     note = f"{len(_ALPHAS)} λ, k to {count}, {queries.n_documents:,} documents; same features and criteria"
-    estimate = f"the peer's time from the first {_PRINTED_STEPS} steps for one λ"
+    estimate = f"the peer's time from the first {_PRINTED_STEPS} steps for one λ; {threads_note(printed_threads)}"
+    tuned = f"{note}; {threads_note(threads)}"
     return [
         Row("greedy, whole grid", _AS_PRINTED, taken["ours"], taken["printed"], 50, f"{note}; {estimate}"),
-        Row("greedy, whole grid", _ALGORITHM_1, taken["ours"], taken["peer"], 1, note),
+        Row("greedy, whole grid", _ALGORITHM_1, taken["ours"], taken["peer"], 1, tuned),
     ]
 
 
@@ -102,20 +109,24 @@ def _ten_features(queries: rw.Queries, repeats: int) -> list[Row]:
     def algorithm_1() -> None:
         answers["algorithm 1"] = greedy_rankrls(*data, 1.0, _STEPS)
 
+    def rls() -> None:
+        rlscore.greedy_rls(queries.X, queries.y, 1.0, _STEPS)
+
+    threads, rls_threads = fastest_threads(algorithm_1), fastest_threads(rls)
     sides: dict[str, Callable[[], object]] = {
         "ours": ours,
-        "algorithm 1": algorithm_1,
-        "rls": lambda: rlscore.greedy_rls(queries.X, queries.y, 1.0, _STEPS),
+        "algorithm 1": with_blas_threads(threads, algorithm_1),
+        "rls": with_blas_threads(rls_threads, rls),
     }
     taken = alternate(sides, repeats)
     _check_same(answers["ours"], answers["algorithm 1"])
     name = f"greedy, k = {_STEPS}"
-    by_document = f"{queries.n_documents:,} documents; the peer leaves out documents, not queries"
-    itself = rlscore.itself_s(queries.X, 3740)
+    size = f"{queries.n_documents:,} documents"
+    by_document = f"{size}; the peer leaves out documents, not queries; {threads_note(rls_threads)}"
+    same = f"{size}; same features and criteria; {threads_note(threads)}"
     return [
         Row(name, rlscore.NAME, taken["ours"], taken["rls"], 20, by_document),
-        Row(name, rlscore.ITSELF, taken["ours"], itself, 20, by_document),
-        Row(name, _ALGORITHM_1, taken["ours"], taken["algorithm 1"], 20, "same features and criteria"),
+        Row(name, _ALGORITHM_1, taken["ours"], taken["algorithm 1"], 1, same),
     ]
 
 
@@ -126,15 +137,15 @@ def _check_same(path: Any, selection: Selection) -> None:
 
 
 def _memory(queries: rw.Queries) -> Row:
-    """GB instead of seconds: how far memory rose for the data and the fit, and what paper-and-pencil allows."""
+    """How far memory rose for the data and the fit, and what paper-and-pencil allows."""
     with tempfile.TemporaryDirectory() as folder:
         for name, values in (("x", queries.X), ("y", queries.y), ("qid", queries.qid)):
             np.save(Path(folder) / f"{name}.npy", values)
         grown = in_a_process(_MEMORY, folder, str(_STEPS))["grown"]
     state = 2 * queries.n_queries * queries.n_features * _STEPS * 8
     allowed = 1.5 * queries.X.nbytes + state
-    note = f"GB, not seconds: the peak is the data + {(grown - queries.X.nbytes) / state:.2f} × 2·N·n·k float64 numbers"
-    return Row(f"greedy, k = {_STEPS}, memory", "1.5 × data + state", grown / 1e9, allowed / 1e9, 1, note)
+    note = f"the peak is the data + {(grown - queries.X.nbytes) / state:.2f} × 2·N·n·k float64 numbers"
+    return Row(f"greedy, k = {_STEPS}, memory", "1.5 × data + state", grown / 1e9, allowed / 1e9, 1, note, "GB")
 
 
 def _reproduction() -> list[Row]:

@@ -20,52 +20,51 @@ _FIT = """
 import json, statistics, sys, time
 import numpy as np
 import rankwright as rw
+from benchmarks.timing import memory
 
-def memory(field):  # in bytes, as Linux tells it
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
-
-def draw(n_queries, n_features):
+def draw(n_queries, n_documents, n_features):
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((100 * n_queries, n_features), dtype=np.float32)
+    x = rng.standard_normal((n_queries * n_documents, n_features), dtype=np.float32)
     noise = rng.standard_normal(len(x), dtype=np.float32)
     y = np.digitize(x[:, :8] @ np.arange(1, 9, dtype=np.float32) + 8 * noise, [10, 25])
-    return rw.Queries(x, y, np.repeat(np.arange(n_queries), 100))
+    return rw.Queries(x, y, np.repeat(np.arange(n_queries), n_documents))
 
 def fit(queries, n_features):
     start = time.perf_counter()
     rw.GreedyRankRLS(alpha=1.0, n_features=n_features, measures=(), method="stream").fit(queries)
     return time.perf_counter() - start
 
-n_queries, n_features, n_steps, repeats = map(int, sys.argv[1:])
-fit(draw(20, 10), 2)
+n_queries, n_documents, n_features, n_steps, repeats = map(int, sys.argv[1:])
+fit(draw(20, 100, 10), 2)
 before = memory("VmRSS")
-queries = draw(n_queries, n_features)
+queries = draw(n_queries, n_documents, n_features)
 fit(queries, n_steps)
 seconds = statistics.median(fit(queries, n_steps) for _ in range(repeats))
 print(json.dumps({"seconds": seconds, "bytes": memory("VmHWM") - before}))
 """
 
+_DOCUMENTS = 200  # of each query: many more than steps, so that the state's part N·n·k² stays small
+
 
 @dataclass(frozen=True)
 class _Size:
-    """What is varied. A query has 100 documents."""
+    """What is varied."""
 
-    queries: int = 600
+    queries: int = 1000
     features: int = 100
     steps: int = 20
 
     @property
     def documents(self) -> int:
         """m."""
-        return 100 * self.queries
+        return _DOCUMENTS * self.queries
 
 
 _MIDDLE = _Size()
 _PANELS = {
     "documents": tuple(replace(_MIDDLE, queries=count) for count in (200, 400, 800, 1600, 3200)),
-    "features": tuple(replace(_MIDDLE, features=count) for count in (32, 64, 128, 256, 512)),
-    "steps": tuple(replace(_MIDDLE, steps=count) for count in (5, 10, 20, 40, 80)),
+    "features": tuple(replace(_MIDDLE, features=count) for count in (64, 128, 256, 512, 1024)),
+    "steps": tuple(replace(_MIDDLE, steps=count) for count in (4, 8, 16, 32, 64)),
 }
 
 
@@ -122,7 +121,7 @@ def run(repeats: int) -> list[Row]:
 
 def _measured(repeats: int) -> Iterator[_Panel]:
     for name, points in _PANELS.items():
-        taken = [in_a_process(_FIT, *map(str, (p.queries, p.features, p.steps, repeats))) for p in points]
+        taken = [in_a_process(_FIT, *map(str, (p.queries, _DOCUMENTS, p.features, p.steps, repeats))) for p in points]
         sizes = tuple(getattr(point, name) for point in points)
         yield _Panel(name, sizes, tuple(t["seconds"] for t in taken), tuple(t["bytes"] for t in taken))
 

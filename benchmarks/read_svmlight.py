@@ -17,11 +17,8 @@ _QUERIES, _DOCUMENTS, _FEATURES = 3000, 120, 136
 
 _OURS = """
 import json, sys, time
+from benchmarks.timing import memory
 from rankwright import read_svmlight
-
-def memory(field):  # in bytes, as Linux tells it
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
 
 read_svmlight(sys.argv[2])
 before = memory("VmRSS")

@@ -1,8 +1,7 @@
 """The algorithms of RLScore 0.8.1, whose releases do not build on Python 3.11, in plain NumPy.
 
-The steps are RLScore's, the code is not, and it leaves out what makes RLScore slower than its algorithms: loops
-over documents in Python, explicit inverses, and a cache matrix that is read against the grain. BLAS gets one thread:
-with two it takes many times as long as soon as the machine has other work, which would flatter our side.
+The steps are RLScore's, the code is not, and it leaves out what makes RLScore's own code slower than this: loops
+over documents in Python, explicit inverses, and a cache matrix that is read against the grain.
 """
 
 from __future__ import annotations
@@ -15,11 +14,9 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from benchmarks.algorithm1 import Floats, Selection, one_blas_thread
-from benchmarks.timing import seconds
+from benchmarks.algorithm1 import Floats, Selection
 
 NAME = "RLScore's algorithm in NumPy"
-ITSELF = "RLScore itself, restated in passes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +38,6 @@ def decompose(x: npt.NDArray[np.floating], y: npt.NDArray[np.floating], offsets:
     """The thin SVD of X, the singular vectors centred by L = I − PPᵀ with a sparse P, and an eigendecomposition."""
     exact = np.asarray(x, dtype=np.float64)
     grades = np.asarray(y, dtype=np.float64)
-    with one_blas_thread():
-        return _decompose(exact, grades, offsets)
-
-
-def _decompose(exact: Floats, grades: Floats, offsets: npt.NDArray[np.int64]) -> QueryRankRLS:
     left, singular, _ = scipy.linalg.svd(exact, full_matrices=False, check_finite=False)
     scaled = left * singular
     sizes = np.diff(offsets)
@@ -67,11 +59,7 @@ def rankrls_weights(model: QueryRankRLS, alpha: float) -> Floats:
 
 def leave_query_out(model: QueryRankRLS, alpha: float) -> Floats:
     """The scores of each query by the ranker trained without it, by one hold-out solve for each query."""
-    with one_blas_thread():
-        return _leave_query_out(model, model.eigenvalues + alpha)
-
-
-def _leave_query_out(model: QueryRankRLS, damped: Floats) -> Floats:
+    damped = model.eigenvalues + alpha
     scores = np.empty(len(model.y))
     for start, stop in pairwise(model.offsets.tolist()):
         rows, y = model.rows[start:stop], model.y[start:stop]
@@ -93,9 +81,8 @@ def greedy_rls(x: npt.NDArray[np.floating], y: npt.NDArray[np.floating], alpha: 
     feature; adding feature i makes a − u(xᵢᵀa) and d − u∘cᵢ of a and d, where u = cᵢ / (1 + xᵢᵀcᵢ), and the
     leave-one-out errors are a / d. There is no constant feature.
     """
-    with one_blas_thread():
-        columns = np.ascontiguousarray(np.asarray(x, dtype=np.float64).T)
-        return _greedy_rls(columns, np.asarray(y, dtype=np.float64), alpha, n_features)
+    columns = np.ascontiguousarray(np.asarray(x, dtype=np.float64).T)
+    return _greedy_rls(columns, np.asarray(y, dtype=np.float64), alpha, n_features)
 
 
 def _greedy_rls(columns: Floats, y: Floats, alpha: float, n_features: int) -> Selection:
@@ -129,15 +116,3 @@ def _greedy_rls(columns: Floats, y: Floats, alpha: float, n_features: int) -> Se
         features.append(best)
         criteria.append(float(errors[best]))
     return Selection(features, criteria, columns[features] @ a)
-
-
-def itself_s(x: npt.NDArray[np.floating], passes: float) -> float:
-    """How long RLScore itself would take here, from the number of passes over X that it took where it was built.
-
-    A pass is X·w on all processors, here the fastest of 20. On another collection of this size, 360,000 × 136
-    float32 numbers, RLScore built from its repository took as long as 1,560 passes for RankRLS, 3,860 for
-    leave-query-out with six λ, and 3,740 for greedy RLS with ten features. This is a scale to go by, not a
-    measurement: RLScore itself does not run here.
-    """
-    w = np.ones(x.shape[1], dtype=x.dtype)
-    return passes * min(seconds(lambda: x @ w) for _ in range(20))

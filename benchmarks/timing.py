@@ -9,24 +9,30 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from rankwright.engines.threads import thread_count
 
 
 @dataclass(frozen=True)
 class Row:
-    """How long ours and a peer take for the same job: ratio = peer / ours, the more the better."""
+    """What ours and a peer take for the same job: ratio = peer / ours, at least the target, the more the better."""
 
     name: str
-    peer: str
-    ours_s: float
-    peer_s: float
+    against: str
+    ours: float
+    peer: float
     target: float
     note: str = ""
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
-        """How many times faster ours is."""
-        return self.peer_s / self.ours_s
+        """How many times as much the peer takes."""
+        return self.peer / self.ours
 
     def to_dict(self) -> dict[str, Any]:
         """The row with its ratio, ready for JSON."""
@@ -35,9 +41,9 @@ class Row:
 
 def table(rows: list[Row]) -> str:
     """The rows as aligned text."""
-    header = ("name", "peer", "ours_s", "peer_s", "ratio", "target", "note")
+    header = ("name", "against", "ours", "peer", "unit", "ratio", "target", "note")
     cells = [
-        (r.name, r.peer, f"{r.ours_s:.4f}", f"{r.peer_s:.4f}", f"{r.ratio:.2f}", f"≥ {r.target:g}", r.note)
+        (r.name, r.against, f"{r.ours:.4f}", f"{r.peer:.4f}", r.unit, f"{r.ratio:.2f}", f"≥ {r.target:g}", r.note)
         for r in rows
     ]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
@@ -63,8 +69,35 @@ def alternate(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str,
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
+def with_blas_threads(count: int, work: Callable[[], object]) -> Callable[[], object]:
+    """The same work while BLAS and LAPACK use so many threads."""
+
+    def limited() -> object:
+        with threadpool_limits(limits=count, user_api="blas"):
+            return work()
+
+    return limited
+
+
+def fastest_threads(work: Callable[[], object]) -> int:
+    """The number of BLAS threads with which one call takes less time: 1, or as many as ours may use."""
+    taken = {count: seconds(with_blas_threads(count, work)) for count in (1, thread_count())}
+    return min(taken, key=taken.__getitem__)
+
+
+def threads_note(count: int) -> str:
+    """What a row says of a peer's threads."""
+    return f"peer on {count} BLAS thread{'s' if count > 1 else ''}, its faster choice"
+
+
 def in_a_process(script: str, *arguments: str) -> dict[str, float]:
     """Run a script in a Python of its own; it prints what it measured as one line of JSON at the end."""
     finished = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
     measured: dict[str, float] = json.loads(finished.stdout.splitlines()[-1])
     return measured
+
+
+def memory(field: str) -> int:
+    """Bytes that this process has now (``VmRSS``) or had at most (``VmHWM``), as Linux tells it."""
+    with Path("/proc/self/status").open() as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
