@@ -276,7 +276,9 @@ def test_alphas(text, alphas):
     assert parse_alphas(text) == pytest.approx(alphas)
 
 
-@pytest.mark.parametrize("text", ["", "1,,2", "many", "1..4", "2^0..3^4", "2^4..2^0", "2^1.5", "2^99999", "1^0..1^9", "0", "-1", "nan"])
+@pytest.mark.parametrize(
+    "text", ["", "1,,2", "many", "1..4", "2^0..3^4", "2^4..2^0", "2^1.5", "2^99999", "1^0..1^9", "0", "-1", "nan"]
+)
 def test_what_is_no_alpha(run, tmp_path, text):
     ran = run("select", tmp_path / "none.txt", "--alpha", text)
     assert (ran.code, ran.out) == (2, "")
