@@ -43,8 +43,8 @@ _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 # The largest relative residual of dual weights that counts as rounding.
 _LARGEST_RESIDUAL = 1e-11
 
-# A query with more than all but this share of the square of some feature is not subtracted from the sums.
-_LEFT_BY_SUBTRACTING = 1e-3
+# A query that leaves less than this share of the square of some feature, λ included, is not subtracted from the sums.
+_LEFT_BY_SUBTRACTING = 1e-6
 
 # Measured: how much longer a flop takes there than in the other ways.
 _PRICE_OF_TRIDIAGONALISATION = 4.0
@@ -68,10 +68,10 @@ class Block(NamedTuple):
         scores: Array = weights @ self.centred[: self.n_documents].T + levels[:, None]
         return scores
 
-    def outweighs(self, gram: Array) -> bool:
-        """Whether taking it off the sums would leave few of their digits."""
-        squares, totals = np.einsum("di,di->i", self.centred, self.centred), np.diag(gram)
-        return bool((squares > (1 - _LEFT_BY_SUBTRACTING) * totals).any())
+    def outweighs(self, totals: Array, alpha: float) -> bool:
+        """Whether taking it off ``totals``, the squares of all features, would leave few digits of them, beside λ."""
+        squares = np.einsum("di,di->i", self.centred, self.centred)
+        return bool((totals - squares + alpha < _LEFT_BY_SUBTRACTING * totals).any())
 
 
 def query_block(data: CentredQueries, q: int) -> Block:
@@ -94,11 +94,12 @@ def leave_out_scores(
     sums anew.
     """
     scores, heavy = np.empty((len(alphas), int(offsets[-1]))), []
+    totals, least_alpha = np.diag(moments.gram).copy(), float(alphas.min())
 
     def work(first: int, last: int) -> None:
         for q in range(first, last):
             block = block_of(q)
-            if block.outweighs(moments.gram):
+            if block.outweighs(totals, least_alpha):
                 heavy.append(q)
             else:
                 scores[:, offsets[q] : offsets[q + 1]] = leaver.scores(block)
@@ -120,6 +121,7 @@ class _Leaver:
         self._moments, self._alphas = moments, alphas
         values, self._vectors = scipy.linalg.eigh(moments.gram)
         self._inverses = 1 / (np.maximum(values, 0) + alphas[:, None])  # (Λ + λ)⁻¹
+        self._largest_inverse = self._inverses.max(axis=0)
         self._turned_products = self._vectors.T @ moments.products
 
     def scores(self, block: Block) -> Array:
@@ -150,7 +152,7 @@ class _Leaver:
 
     def _n_terms(self, turned: Array) -> float:
         """How many terms of the series count: they shrink like powers of the query's leverage, or faster."""
-        leverage = float(np.einsum("di,di->i", turned, turned) @ self._inverses.max(axis=0))
+        leverage = float(np.einsum("di,di->i", turned, turned) @ self._largest_inverse)
         n_terms = np.log(1e-16) / np.log(leverage) if 0 < leverage < 1 else np.inf
         return 1.0 if leverage == 0 else float(n_terms) if n_terms < MOST_TERMS else np.inf
 
