@@ -133,7 +133,7 @@ class _Leaver:
         turned = block.centred @ self._vectors
         weights = self._cheapest(turned)(block, turned, remaining)
         errors = np.empty(len(self._alphas))
-        backward_errors(*self._moments[:2], block.centred, remaining, self._alphas, weights, errors)
+        backward_errors(*self._moments, block.centred, remaining, self._alphas, weights, errors)
         poor = ~(errors <= _ROUNDING * len(remaining))
         if poor.any():
             weights[poor] = self._one_by_one(block, turned, remaining)[poor]

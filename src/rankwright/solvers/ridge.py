@@ -33,10 +33,8 @@ _MOST_FEATURES_OF_SPARSE = 4096
 # In matrices smaller than this, the threads of a BLAS spend more time waiting for each other than they save.
 _WORTH_MORE_THREADS = 1000
 
-
 # An eigenvalue of a matrix with a diagonal of ones that is below minus this is negative indeed.
 _LARGEST_ROUNDING = 1e-8
-
 
 # The relative gradient that iteration must come to.
 _LARGEST_GRADIENT = 1e-8
@@ -47,8 +45,10 @@ class NotPositiveDefinite(ValueError):
 
 
 class RidgePath(NamedTuple):
-    """Weights for every λ (λ × features), how they were found, and how large the gradients (of the dual, the residuals)
-    were, relative to those at w = 0: before the last correction, or after the last iteration."""
+    """Weights for every λ (λ × features), how they were found, and how large the gradients are, relative to w = 0.
+
+    Those of "primal" are from before its one correction.
+    """
 
     weights: Array
     solver: Solver
