@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankwright._version import __version__
 
 if TYPE_CHECKING:
-    from rankwright import datasets
+    from rankwright import datasets, losses
     from rankwright.data.files import read_queries, read_scores, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -50,7 +50,11 @@ if TYPE_CHECKING:
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
+    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.rankers.model_file import load_model, save_model
+    from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankrls import RankRLS
+    from rankwright.rankers.ranksvm import RankSVM
     from rankwright.rankers.regression import RegressionRanker
     from rankwright.selection.search import search
 
@@ -64,6 +68,7 @@ _NAMES = {
     "rankwright.data.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.datasets": ("datasets",),
+    "rankwright.losses": ("losses",),
     "rankwright.errors": ("DataError", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.measures": (
         "AP",
@@ -91,7 +96,11 @@ _NAMES = {
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
+    "rankwright.rankers.linear_model": ("LinearModel",),
+    "rankwright.rankers.model_file": ("load_model", "save_model"),
+    "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankrls": ("RankRLS",),
+    "rankwright.rankers.ranksvm": ("RankSVM",),
     "rankwright.rankers.regression": ("RegressionRanker",),
     "rankwright.selection.search": ("search",),
 }
@@ -118,8 +127,10 @@ __all__ = [
     "Inspection",
     "KendallTau",
     "KernelRankRLS",
+    "LinearModel",
     "MeanNDCG",
     "Measure",
+    "OrderPreservingRanker",
     "P",
     "PairwiseError",
     "ParameterError",
@@ -128,6 +139,7 @@ __all__ = [
     "Queries",
     "QueryMinMaxScaler",
     "RankRLS",
+    "RankSVM",
     "RankwrightError",
     "Recall",
     "RegressionRanker",
@@ -139,6 +151,8 @@ __all__ = [
     "from_frame",
     "inspect",
     "leave_query_out",
+    "load_model",
+    "losses",
     "nDCG",
     "normalised",
     "parse_measures",
@@ -146,6 +160,7 @@ __all__ = [
     "read_queries",
     "read_scores",
     "read_svmlight",
+    "save_model",
     "search",
     "write_parquet",
     "write_queries",

@@ -56,7 +56,12 @@ def evaluate(
     >>> evaluation.values[rw.AP]
     array([0.83333333, 0.75      ])
     """
-    scores = scores_or_ranker.predict(queries.X) if isinstance(scores_or_ranker, Ranker) else scores_or_ranker
+    scores: npt.ArrayLike
+    if isinstance(scores_or_ranker, Ranker):
+        by_name = getattr(scores_or_ranker, "predicts_queries", False)
+        scores = scores_or_ranker.predict(queries if by_name else queries.X)
+    else:
+        scores = scores_or_ranker
     if queries.n_queries == 0:
         raise DataError("there are no queries to evaluate")
     chosen = convention_of(convention)

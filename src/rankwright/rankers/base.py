@@ -27,6 +27,8 @@ _ROWS_PER_BLOCK = 8192
 class Ranker(BaseEstimator):  # type: ignore[misc]
     """A scikit-learn estimator that scores documents; ``qid`` names the query of each row."""
 
+    predicts_queries = True  # so `evaluate` may give it Queries, whose features have names
+
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn wants plain class attributes
     __metadata_request__score = {"qid": True}  # noqa: RUF012
 
@@ -34,11 +36,17 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     measures: Any
     convention: Any
 
-    def _training_queries(self, X: Any, y: Any, qid: Any) -> Queries:
-        """Queries as given, or made of X, y and qid; notes the number and names of features."""
+    n_features_in_: int
+
+    def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True) -> Queries:
+        """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features."""
         if isinstance(X, Queries):
             if y is not None or qid is not None:
                 raise ParameterError("y and qid are part of the Queries that were given as X: leave them out")
+            if not reset:
+                if X.n_features != self.n_features_in_:
+                    raise DataError(f"X has {X.n_features} features, but earlier queries had {self.n_features_in_}")
+                return X
             self.n_features_in_ = X.n_features
             if X.has_feature_names:
                 self.feature_names_in_ = np.array(X.feature_names, dtype=object)
@@ -47,7 +55,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             return X
         if y is None:
             raise ParameterError("y is missing: fit needs a grade for each row")
-        x = self._validated(X, reset=True)
+        x = self._validated(X, reset=reset)
         return Queries(x, y, qid, feature_names=getattr(self, "feature_names_in_", None))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -70,12 +78,30 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return valid
 
     def predict(self, X: Any) -> Array:
-        """One score for each row of X, which may be `Queries`: the higher, the better its place."""
+        """One score for each row of X, which may be `Queries`: the higher, the better its place.
+
+        Where both the training data and the queries name their features, columns are picked by name.
+        """
         check_is_fitted(self)
-        x = self._validated(X.X if isinstance(X, Queries) else X, reset=False)
+        x = self._columns_of(X) if isinstance(X, Queries) else self._validated(X, reset=False)
         scores = self._scores(x)
         self._check_scores(scores, x)
         return scores
+
+    def _columns_of(self, queries: Queries) -> Any:
+        """The features of the training data, in their order."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and queries.has_feature_names:
+            if tuple(names) == queries.feature_names:
+                return queries.X
+            columns = {name: column for column, name in enumerate(queries.feature_names)}
+            missing = next((name for name in names if name not in columns), None)
+            if missing is not None:
+                raise DataError(f"there is no feature {missing!r}, which the model needs")
+            return queries.X[:, [columns[name] for name in names]]
+        if queries.n_features != self.n_features_in_:
+            raise DataError(f"there are {queries.n_features} features, but the model has {self.n_features_in_}")
+        return queries.X
 
     @abstractmethod
     def _scores(self, x: Any) -> Array:

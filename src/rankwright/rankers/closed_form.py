@@ -39,22 +39,24 @@ ALPHAS: Array = 2.0 ** np.arange(-15.0, 16.0)
 class AlphaPath:
     """Weights for every λ of a grid, and what measures say of each on held-out queries.
 
-    Weights are λ × features; of a kernel, λ × training documents.
+    Weights are λ × features; of a kernel, λ × training documents. ``lqo`` is by leave-query-out, ``folds`` by
+    cross-validation, ``valid`` on validation queries.
     """
 
     alphas: Array
     weights: Array
     lqo: dict[Measure, list[Estimate]] = field(default_factory=dict)
     valid: dict[Measure, list[Estimate]] = field(default_factory=dict)
+    folds: dict[Measure, list[Estimate]] = field(default_factory=dict)
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
-        """A row for each λ: columns alpha, ``lqo nDCG @ 10``, its standard error, and likewise ``valid …``."""
+        """A row for each λ: columns alpha, ``lqo nDCG @ 10``, its standard error; likewise ``valid`` and ``folds``."""
         import pyarrow as pa
 
         from rankwright.data.frames import as_backend
 
         columns: dict[str, Any] = {"alpha": self.alphas}
-        for kind, values in (("lqo", self.lqo), ("valid", self.valid)):
+        for kind, values in (("lqo", self.lqo), ("valid", self.valid), ("folds", self.folds)):
             for measure, told in values.items():
                 columns[f"{kind} {measure}"] = [value.mean for value in told]
                 columns[f"{kind} {measure} standard error"] = [value.standard_error for value in told]
@@ -86,9 +88,9 @@ class ClosedFormRanker(Ranker):
         elif len(alphas) > 1:
             scores = self.held_out_scores(queries, alphas)
             lqo = [estimates(row, queries, measures, convention) for row in scores]
-        chosen = _choose(told or lqo, measures, rule) if len(alphas) > 1 else 0
+        chosen = choose_alpha(told or lqo, measures, rule) if len(alphas) > 1 else 0
         self.alpha_ = float(alphas[chosen])
-        self.path_ = AlphaPath(alphas, weights, _by_measure(lqo, measures), _by_measure(told, measures))
+        self.path_ = AlphaPath(alphas, weights, by_measure(lqo, measures), by_measure(told, measures))
         self._keep(weights[chosen].copy())
         return self
 
@@ -139,11 +141,12 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
         self.coef_ = weights
 
 
-def _choose(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...], rule: Rule) -> int:
+def choose_alpha(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...], rule: Rule) -> int:
     """The λ of the best mean (the first of equals), or the largest λ within one standard error of it."""
     told, lower = [value[measures[0]] for value in values], measures[0].lower_is_better
     return first_best(told, lower) if rule == "best" else max(within_one_standard_error(told, lower))
 
 
-def _by_measure(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...]) -> dict[Measure, list[Estimate]]:
+def by_measure(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...]) -> dict[Measure, list[Estimate]]:
+    """For each measure, what it says of every λ."""
     return {measure: [value[measure] for value in values] for measure in measures} if values else {}

@@ -1,0 +1,89 @@
+"""Features times weights, and back: what a linear ranker trained by its scores' gradients asks of the data.
+
+Documents stand query by query, as a `Grouping` lists them. A learner goes through runs of whole queries that fit a
+core's cache: Xw, something with the scores, then Xᵀv of the same rows, so that X comes from memory once for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.data import product_kernels as kernels
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError
+
+Array = npt.NDArray[np.float64]
+
+_BYTES_PER_BLOCK = 1 << 20
+
+
+class FeatureProducts:
+    """Xw and Xᵀv for runs of queries, dense (C order, or copied once) and CSR alike.
+
+    ``passes`` counts how often X has been read as a whole: those who read it say so.
+    """
+
+    def __init__(self, queries: Queries) -> None:
+        if queries.n_documents == 0:
+            raise DataError("there are no documents to learn from")
+        if queries.n_features == 0:
+            raise DataError("the queries have no features to learn from")
+        grouping, x = queries.grouping, queries.X
+        self.queries = queries
+        self.offsets = grouping.offsets
+        self.n_queries, self.n_documents, self.n_features = queries.n_queries, queries.n_documents, queries.n_features
+        self.passes = 0
+        self._rows = np.arange(queries.n_documents) if grouping.order is None else grouping.order
+        self._is_sparse = bool(sp.issparse(x))
+        if self._is_sparse:
+            self._parts = (x.data, x.indices, x.indptr)
+            size = x.data.nbytes + x.indices.nbytes
+        else:
+            self._x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+            self._x.setflags(write=False)
+            size = x.nbytes
+        self._documents_per_block = max(1, _BYTES_PER_BLOCK * self.n_documents // max(size, 1))
+
+    def blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Runs of whole queries whose features fit a core's cache."""
+        while first < last:
+            limit = self.offsets[first] + self._documents_per_block
+            stop = int(np.searchsorted(self.offsets, limit, side="right")) - 1
+            stop = min(max(stop, first + 1), last)
+            yield first, stop
+            first = stop
+
+    def scores(self, first: int, last: int, weights: Array, out: Array) -> None:
+        """Write Xw of queries first … last − 1 to their places in ``out``."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        if self._is_sparse:
+            kernels.sparse_scores(*self._parts, self._rows, weights, begin, end, out)
+        else:
+            kernels.dense_scores(self._x, self._rows, weights, begin, end, out)
+
+    def add_transposed(self, first: int, last: int, values: Array, out: Array) -> None:
+        """Add Xᵀv of queries first … last − 1 to ``out``."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        if self._is_sparse:
+            kernels.add_sparse_transposed(*self._parts, self._rows, values, begin, end, out)
+        else:
+            kernels.add_dense_transposed(self._x, self._rows, values, begin, end, out)
+
+    def add_squares(self, first: int, last: int, values: Array, out: Array) -> None:
+        """Add Σ_d v_d x_d² of the documents of queries first … last − 1 to ``out``, for each feature."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        if self._is_sparse:
+            kernels.add_sparse_squares(*self._parts, self._rows, values, begin, end, out)
+        else:
+            kernels.add_dense_squares(self._x, self._rows, values, begin, end, out)
+
+    def rows_of(self, q: int) -> Array:
+        """The features of query q, dense."""
+        rows = self._rows[self.offsets[q] : self.offsets[q + 1]]
+        part = self.queries.X[rows].toarray() if self._is_sparse else self._x[rows]
+        features: Array = part.astype(np.float64)
+        return features

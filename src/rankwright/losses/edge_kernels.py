@@ -1,0 +1,76 @@
+"""Compiled sums over the edges of preference graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwright.engines.compile import kernel
+from rankwright.losses.logistic_kernels import CURVATURE, SLOPE, VALUE, logistic
+
+
+@kernel
+def evaluate(
+    scores: Any,
+    better: Any,
+    worse: Any,
+    weights: Any,
+    offsets: Any,
+    first_edge: Any,
+    phi: Any,
+    first: int,
+    last: int,
+    values: Any,
+    pulls: Any,
+    gradient: Any,
+    diagonal: Any,
+    curvatures: Any,
+) -> None:
+    """Value, gradient and diagonal of the Hessian of queries first … last − 1, and φ'' of each edge."""
+    top, width, curvature, slope, offset = phi
+    for q in range(first, last):
+        values[q] = pulls[q] = 0
+        gradient[offsets[q] : offsets[q + 1]] = 0
+        diagonal[offsets[q] : offsets[q + 1]] = 0
+        for e in range(first_edge[q], first_edge[q + 1]):
+            i, j, weight = better[e], worse[e], weights[e]
+            margin = scores[i] - scores[j]
+            u = top - margin
+            if np.isnan(curvature):
+                value, pull, bend = logistic(-margin, VALUE), logistic(-margin, SLOPE), logistic(-margin, CURVATURE)
+            elif u <= 0:
+                value = pull = bend = 0.0
+            elif u <= width:
+                value, pull, bend = curvature * u * u, 2 * curvature * u, 2 * curvature
+            else:
+                value, pull, bend = slope * u + offset, slope, 0.0
+            values[q] += weight * value
+            pulls[q] += weight * pull
+            gradient[i] -= weight * pull
+            gradient[j] += weight * pull
+            diagonal[i] += weight * bend
+            diagonal[j] += weight * bend
+            curvatures[e] = weight * bend
+
+
+@kernel
+def curve(
+    direction: Any,
+    better: Any,
+    worse: Any,
+    offsets: Any,
+    first_edge: Any,
+    curvatures: Any,
+    first: int,
+    last: int,
+    out: Any,
+) -> None:
+    """The Hessian of queries first … last − 1 times ``direction``."""
+    for q in range(first, last):
+        out[offsets[q] : offsets[q + 1]] = 0
+        for e in range(first_edge[q], first_edge[q + 1]):
+            i, j = better[e], worse[e]
+            term = curvatures[e] * (direction[i] - direction[j])
+            out[i] += term
+            out[j] -= term

@@ -1,0 +1,153 @@
+"""What all losses share. A loss is a function of one query's scores and supervision; on data, a sum over queries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.engines.threads import for_query_ranges
+from rankwright.errors import DataError, ParameterError
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Point:
+    """A loss at some scores, each query's documents together.
+
+    Attributes
+    ----------
+    values : of each query
+    gradient : with respect to the score of each document
+    diagonal : of the Hessian, for each document
+    pulls : Σ −φ' over the pairs of each query, weighted
+    kept : what else the loss wants to remember for Hessian-vector products
+    """
+
+    values: Array
+    gradient: Array
+    diagonal: Array
+    pulls: Array
+    kept: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+class QueryLosses(ABC):
+    """A loss on some queries. Those who train work query range by query range, others call it with all scores."""
+
+    def __init__(self, queries: Queries) -> None:
+        self.grouping = queries.grouping
+        self.offsets = queries.grouping.offsets
+        self.n_queries, self.n_documents = queries.n_queries, queries.n_documents
+        if self.n_documents >= 2**31:  # positions are kept in 32 bits
+            raise DataError(f"{self.n_documents:,} documents are too many to train on at once")
+
+    # For those who train: documents stand query by query
+
+    def point(self) -> Point:
+        """Room for the loss at some scores."""
+        documents = (np.zeros(self.n_documents) for _ in range(2))
+        queries = (np.zeros(self.n_queries) for _ in range(2))
+        values, pulls = queries
+        gradient, diagonal = documents
+        return Point(values, gradient, diagonal, pulls)
+
+    @abstractmethod
+    def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
+        """Fill in the point for queries first … last − 1."""
+
+    @abstractmethod
+    def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
+        """Write the Hessian of queries first … last − 1 at the point, times ``direction``, to ``out``."""
+
+    def curve_columns(self, q: int, point: Point, columns: Array) -> Array:
+        """The Hessian of query q at the point times each row of ``columns``, which has a number per document of q."""
+        begin, end = self.offsets[q], self.offsets[q + 1]
+        direction, product = np.empty(self.n_documents), np.empty(self.n_documents)
+        out = np.empty_like(columns)
+        for column, curved in zip(columns, out, strict=True):
+            direction[begin:end] = column
+            self.curve(q, q + 1, point, direction, product)
+            curved[:] = product[begin:end]
+        return out
+
+    # For everyone else: documents stand as they were given
+
+    def at(self, scores: npt.ArrayLike) -> LossAtScores:
+        """The loss at these scores, one for each row."""
+        given = np.asarray(scores, dtype=np.float64)
+        if given.shape != (self.n_documents,):
+            raise DataError(f"there must be one score for each of the {self.n_documents} rows, not {given.shape}")
+        if not np.isfinite(given).all():
+            raise DataError(f"row {int(np.argmin(np.isfinite(given)))}: the score is not a finite number")
+        grouped = np.ascontiguousarray(self.grouping.gather(given))
+        point = self.point()
+        for_query_ranges(lambda first, last: self.evaluate(first, last, grouped, point), self.offsets)
+        return LossAtScores(self, point)
+
+
+class LossAtScores:
+    """Value, gradient and curvature of a loss at some scores, in the order of the caller's rows."""
+
+    def __init__(self, losses: QueryLosses, point: Point) -> None:
+        self._losses, self._point = losses, point
+
+    @property
+    def values(self) -> Array:
+        """The loss of each query, in the order of first appearance."""
+        return self._point.values
+
+    @property
+    def value(self) -> float:
+        """The sum over queries."""
+        return float(self._point.values.sum())
+
+    @property
+    def gradient(self) -> Array:
+        """The derivative with respect to the score of each row."""
+        return self._losses.grouping.scatter(self._point.gradient)
+
+    def hessian_product(self, direction: npt.ArrayLike) -> Array:
+        """The Hessian with respect to the scores, times a vector with a number for each row."""
+        losses = self._losses
+        grouped = np.ascontiguousarray(losses.grouping.gather(np.asarray(direction, dtype=np.float64)))
+        out = np.empty_like(grouped)
+        for_query_ranges(lambda first, last: losses.curve(first, last, self._point, grouped, out), losses.offsets)
+        return losses.grouping.scatter(out)
+
+
+class Loss(ABC):
+    """A loss before it meets data."""
+
+    @abstractmethod
+    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
+        """The loss on these queries; ``sample_weight`` has a number ≥ 0 for each of them, or for each row."""
+
+
+def query_weights(queries: Queries, sample_weight: npt.ArrayLike | None) -> Array:
+    """A weight for each query, given so or as one for each row that is the same throughout a query; 1 by default."""
+    if sample_weight is None:
+        return np.ones(queries.n_queries)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ParameterError("sample_weight must be finite numbers of at least 0")
+    if len(weights) == queries.n_queries:
+        return weights
+    if len(weights) != queries.n_documents:
+        raise ParameterError(
+            f"sample_weight has {len(weights)} numbers: there are {queries.n_queries} queries, "
+            f"{queries.n_documents} rows"
+        )
+    grouped = queries.grouping.gather(weights)
+    per_query: Array = grouped[queries.grouping.offsets[:-1]]
+    differs = grouped != np.repeat(per_query, queries.sizes)
+    if differs.any():
+        q = int(np.searchsorted(queries.grouping.offsets, np.argmax(differs), side="right")) - 1
+        raise ParameterError(
+            f"sample_weight differs within query {queries.grouping.query_id(q)!r}: weigh whole queries"
+        )
+    return per_query

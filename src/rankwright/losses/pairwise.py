@@ -1,0 +1,374 @@
+"""Losses that are sums over pairs of documents: preorder (paper O, eq. 5 and 14), order-preserving (eq. 6), and
+position-sensitive (paper P, definition 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.data.supervision import FullRanking, PreferenceGraph
+from rankwright.engines.threads import for_query_ranges
+from rankwright.errors import ParameterError
+from rankwright.losses import edge_kernels, logistic_kernels, pair_kernels
+from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
+from rankwright.losses.phi import Phi, check_order_preserving, phi_of
+from rankwright.losses.standardise import check_standardisation, gains, standardised
+from rankwright.measures.sorting import KEEP_ORDER, LEAVE_TIED, rank_documents
+
+Weights = Literal["unit", "per-query", "gain-per-query"]
+Margin = Literal["unit", "position"]
+WEIGHTS = ("unit", "per-query", "gain-per-query")
+MARGINS = ("unit", "position")
+
+
+class PairLosses(QueryLosses):
+    """Σ w_ij φ(z_i − z_j) with z = s − shift, over groups of pairs whose weights are sums of left_i · right_j."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        phi: Phi,
+        *,
+        groups: Groups,
+        levels: npt.NDArray[np.int32],
+        left: Array,
+        right: Array,
+        margin: float,
+        shift: Array | None,
+    ) -> None:
+        super().__init__(queries)
+        self._groups, self._levels, self._left, self._right = groups, levels, left, right
+        self.margin, self.shift = margin, shift
+        self._set_phi(phi)
+
+    def _set_phi(self, phi: Phi) -> None:
+        self.phi = phi
+        self._parameters = phi.parameters(self.margin)
+        self._table = logistic_kernels.tables() if phi.is_logistic else np.zeros((0, 0, 0, 0))
+
+    def with_phi(self, phi: Phi) -> Self:
+        """The same pairs and weights with another φ."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._set_phi(phi)
+        return other
+
+    def point(self) -> Point:
+        """Also keeps z, the ranking by it, and for each member of a group the window of its counterparts."""
+        point = super().point()
+        members = self._groups.n_members
+        point.kept = {name: np.empty(members, np.int32) for name in ("members", "low", "high")}
+        point.kept["order"] = np.empty(self.n_documents, np.int32)
+        point.kept["z"] = np.empty(self.n_documents)
+        return point
+
+    def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
+        """Sort once, then go through the groups."""
+        begin, end = self.offsets[first], self.offsets[last]
+        z, order = point.kept["z"], point.kept["order"]
+        z[begin:end] = scores[begin:end]
+        if self.shift is not None:
+            z[begin:end] -= self.shift[begin:end]
+        rank_documents(z, np.zeros(0), KEEP_ORDER, self.offsets, first, last, order)
+        pair_kernels.evaluate(
+            z,
+            order,
+            self._levels,
+            self._left,
+            self._right,
+            self.offsets,
+            self._groups.first,
+            self._groups.table,
+            self._parameters,
+            self._table,
+            first,
+            last,
+            point.kept["members"],
+            point.kept["low"],
+            point.kept["high"],
+            point.values,
+            point.pulls,
+            point.gradient,
+            point.diagonal,
+        )
+
+    def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
+        """Sums over windows of the members; of the logistic function, sums over all."""
+        pair_kernels.curve(direction, first, last, 0, out, *self._known(point))
+
+    def curve_columns(self, q: int, point: Point, columns: Array) -> Array:
+        """All in one kernel."""
+        out = np.empty_like(columns)
+        pair_kernels.curve_columns(columns, q, out, *self._known(point))
+        return out
+
+    def _known(self, point: Point) -> tuple[Any, ...]:
+        kept, groups = point.kept, self._groups
+        pairs = (kept["z"], self._left, self._right, self.offsets, groups.first, groups.table)
+        windows = (kept["members"], kept["low"], kept["high"])
+        return (*pairs, self._parameters, self._table, *windows, point.diagonal)
+
+    def margins_met(self, point: Point) -> float:
+        """Σ −w_ij φ' · margin_ij over all pairs: what the dual objective of a hinge asks for."""
+        met = self.margin * float(point.pulls.sum())
+        return met if self.shift is None else met - float(point.gradient @ self.shift)
+
+
+class EdgeLosses(QueryLosses):
+    """Σ a_ij φ(s_i − s_j) over the edges of preference graphs: linear in the edges."""
+
+    margin = 1.0
+
+    def __init__(self, queries: Queries, phi: Phi, weights: Array) -> None:
+        super().__init__(queries)
+        graph = queries.supervision
+        assert isinstance(graph, PreferenceGraph)
+        grouping = queries.grouping
+        place = np.empty(queries.n_documents, np.int64)  # of a row, among the documents query by query
+        place[np.arange(queries.n_documents) if grouping.order is None else grouping.order] = np.arange(len(place))
+        of_edge = grouping.codes[graph.preferred]
+        by_query = np.argsort(of_edge, kind="stable")
+        self._better, self._worse = place[graph.preferred][by_query], place[graph.other][by_query]
+        self._weights = (graph.weights * weights[of_edge])[by_query]
+        self._first = np.searchsorted(of_edge[by_query], np.arange(queries.n_queries + 1)).astype(np.int64)
+        self._set_phi(phi)
+
+    def _set_phi(self, phi: Phi) -> None:
+        self.phi = phi
+        self._parameters = phi.parameters(self.margin)
+
+    def with_phi(self, phi: Phi) -> Self:
+        """The same edges with another φ."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._set_phi(phi)
+        return other
+
+    def point(self) -> Point:
+        """Also keeps φ'' of each edge."""
+        point = super().point()
+        point.kept = {"curvatures": np.empty(len(self._weights))}
+        return point
+
+    def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
+        """Edge by edge."""
+        edge_kernels.evaluate(
+            scores,
+            self._better,
+            self._worse,
+            self._weights,
+            self.offsets,
+            self._first,
+            self._parameters,
+            first,
+            last,
+            point.values,
+            point.pulls,
+            point.gradient,
+            point.diagonal,
+            point.kept["curvatures"],
+        )
+
+    def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
+        """Edge by edge."""
+        curvatures = point.kept["curvatures"]
+        ends = (self._better, self._worse)
+        edge_kernels.curve(direction, *ends, self.offsets, self._first, curvatures, first, last, out)
+
+    def margins_met(self, point: Point) -> float:
+        """Σ −a_ij φ' · 1 over all edges."""
+        return self.margin * float(point.pulls.sum())
+
+
+# Which pairs there are
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Every pair of documents that counts, in groups: better documents × other documents (see `pair_kernels`)."""
+
+    first: npt.NDArray[np.int64]
+    table: npt.NDArray[np.int64]
+    n_members: int
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The relevance levels of each query, 0 = its worst: of each document, and how many documents have each."""
+
+    of_document: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def per_query(self) -> npt.NDArray[np.int64]:
+        """How many levels each query has."""
+        return np.diff(self.first)
+
+    def pairs(self) -> Array:
+        """How many pairs of documents of different levels each query has."""
+        size = np.add.reduceat(self.counts, self.first[:-1])
+        same = np.add.reduceat(self.counts**2, self.first[:-1])
+        count: Array = (size**2 - same) / 2.0
+        return count
+
+    def groups(self) -> Groups:
+        """All pairs of documents of different levels."""
+        n = len(self.first) - 1
+        per_query, members = np.empty(n, np.int64), np.empty(n, np.int64)
+        pair_kernels.count_groups(self.counts, self.first, per_query, members)
+        first_group, first_member = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (per_query, members))
+        table = np.empty((first_group[-1], pair_kernels.GROUP_FIELDS), np.int64)
+        pair_kernels.split_levels(self.counts, self.first, first_group, first_member, table)
+        return Groups(first_group, table, int(first_member[-1]))
+
+
+def levels_of(queries: Queries) -> Levels:
+    """Dense ranks of grades or of a full ranking within each query."""
+    supervision, grouping = queries.supervision, queries.grouping
+    worth = -supervision.ranks.astype(np.float64) if isinstance(supervision, FullRanking) else queries.y
+    grouped, offsets = np.ascontiguousarray(grouping.gather(worth)), grouping.offsets
+    order = np.empty(len(grouped), np.int32)
+    of_document, per_query = np.empty(len(grouped), np.int32), np.empty(len(offsets) - 1, np.int64)
+
+    def work(first: int, last: int) -> None:
+        rank_documents(grouped, np.zeros(0), LEAVE_TIED, offsets, first, last, order)
+        pair_kernels.dense_levels(order, offsets, first, last, of_document, per_query)
+
+    for_query_ranges(work, offsets)
+    first_level = np.concatenate([[0], np.cumsum(per_query)])
+    place = of_document + np.repeat(first_level[:-1], np.diff(offsets))
+    return Levels(of_document, first_level, np.bincount(place, minlength=first_level[-1]))
+
+
+def all_pairs(queries: Queries, counts: npt.NDArray[np.bool_]) -> Groups:
+    """Each document of a query with each; only of queries that count."""
+    sizes, begin = queries.sizes, 2 * queries.grouping.offsets[:-1]
+    fields: list[Any] = [np.full(len(sizes), -1), sizes, np.full(len(sizes), -1), begin, sizes, begin + sizes, sizes]
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Groups(first, np.stack(fields, axis=1)[counts].astype(np.int64), 2 * queries.n_documents)
+
+
+# The losses
+
+
+@dataclass(frozen=True)
+class PreorderLoss(Loss):
+    r"""Σ over pairs with y_i > y_j of w_ij φ(s_i − s_j) (paper O, eq. 5 and 14; paper P, definition 1).
+
+    ``weights`` is "unit" (w = 1), "per-query" (w = 1/#pairs) or "gain-per-query" (w = (2^{y_i} − 2^{y_j})/#pairs).
+    ``margin`` is "unit", or "position": a hinge then asks for a margin of c/ρ_i − c/ρ_j, where ρ = 1, …, c are the
+    ranks of the query's grades, best first. A full ranking has ranks of its own. Of a preference graph, the pairs are
+    its edges, and their weights come on top.
+
+    >>> import rankwright as rw
+    >>> queries = rw.Queries(None, [2, 0, 1])
+    >>> rw.losses.PreorderLoss("squared-hinge").on(queries).at([1.0, 0.0, 0.0]).values
+    array([1.])
+    """
+
+    phi: str | Phi = "squared-hinge"
+    weights: Weights = "unit"
+    margin: Margin = "unit"
+
+    def __post_init__(self) -> None:
+        phi_of(self.phi)
+        if self.weights not in WEIGHTS:
+            raise ParameterError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, not {self.weights!r}")
+        if self.margin not in MARGINS:
+            raise ParameterError(f"margin must be one of {', '.join(map(repr, MARGINS))}, not {self.margin!r}")
+
+    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses | EdgeLosses:
+        """All pairs of documents with different grades, or all edges."""
+        of_query, phi = query_weights(queries, sample_weight), phi_of(self.phi)
+        if isinstance(queries.supervision, PreferenceGraph):
+            return self._on_edges(queries, of_query, phi)
+        levels = levels_of(queries)
+        if self.weights != "unit":
+            of_query = np.divide(of_query, levels.pairs(), out=np.zeros_like(of_query), where=levels.pairs() > 0)
+        of_document = np.repeat(of_query, queries.sizes)
+        ones = np.ones(queries.n_documents)
+        left, right = of_document[None], ones[None]
+        if self.weights == "gain-per-query":
+            if isinstance(queries.supervision, FullRanking):
+                raise ParameterError("weights='gain-per-query' needs grades, but the queries carry a full ranking")
+            gain = gains(queries)
+            left, right = np.stack([of_document * gain, of_document]), np.stack([ones, -gain])
+        return PairLosses(
+            queries,
+            phi,
+            groups=levels.groups(),
+            levels=levels.of_document,
+            left=left,
+            right=right,
+            margin=1.0 if self.margin == "unit" and not phi.is_logistic else 0.0,
+            shift=position_margins(levels, queries) if self.margin == "position" else None,
+        )
+
+    def _on_edges(self, queries: Queries, of_query: Array, phi: Phi) -> EdgeLosses:
+        graph = queries.supervision
+        assert isinstance(graph, PreferenceGraph)
+        if self.margin == "position":
+            raise ParameterError("margin='position' needs grades or a full ranking: a preference graph has no ranks")
+        if self.weights == "gain-per-query":
+            raise ParameterError("weights='gain-per-query' needs grades, but the queries carry a preference graph")
+        if self.weights == "per-query":
+            edges = np.bincount(queries.grouping.codes[graph.preferred], minlength=queries.n_queries)
+            of_query = of_query / np.maximum(edges, 1)
+        return EdgeLosses(queries, phi, of_query)
+
+    def with_phi(self, phi: str | Phi) -> PreorderLoss:
+        """The same with another φ."""
+        return replace(self, phi=phi)
+
+
+def position_margins(levels: Levels, queries: Queries) -> Array:
+    """c/ρ of each document: ρ is its rank among the c levels of its query (paper P, definition 1)."""
+    ranks = np.repeat(levels.per_query, queries.sizes).astype(np.float64)
+    margins: Array = ranks / (ranks - levels.of_document)
+    return margins
+
+
+@dataclass(frozen=True)
+class OrderPreservingLoss(Loss):
+    r"""Σ_i r_i Σ_j φ(s_i − s_j), r = standardised supervision (paper O, eq. 6 and 8).
+
+    ``standardize`` is "dcg" or "ndcg" (at ``cutoff``) for grades, "zero-one" for full rankings, "wpd" for preference
+    graphs; ``normalize`` divides by m_q(m_q − 1). φ must satisfy theorem 1: "squared-hinge" or "huber-hinge".
+
+    >>> import rankwright as rw
+    >>> queries = rw.Queries(None, [1, 0])
+    >>> rw.losses.OrderPreservingLoss(standardize="dcg").on(queries).at([1.0, 0.0]).gradient
+    array([0., 0.])
+    """
+
+    phi: str | Phi = "squared-hinge"
+    standardize: str = "ndcg"
+    cutoff: int | None = None
+    normalize: bool = False
+
+    def __post_init__(self) -> None:
+        check_order_preserving(phi_of(self.phi))
+        check_standardisation(self.standardize, self.cutoff)
+
+    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses:
+        """Each document with each, itself included: that adds r_i φ(0), a constant."""
+        of_query = query_weights(queries, sample_weight)
+        if self.normalize:
+            of_query = of_query / np.maximum(queries.sizes * (queries.sizes - 1), 1)
+        left = standardised(queries, self.standardize, self.cutoff) * np.repeat(of_query, queries.sizes)
+        counts = np.maximum.reduceat(left, queries.grouping.offsets[:-1]) > 0
+        return PairLosses(
+            queries,
+            phi_of(self.phi),
+            groups=all_pairs(queries, counts),
+            levels=np.zeros(0, np.int32),
+            left=left[None],
+            right=np.ones((1, queries.n_documents)),
+            margin=1.0,
+            shift=None,
+        )

@@ -1,0 +1,59 @@
+"""The squared loss (paper O, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
+from rankwright.losses.standardise import check_standardisation, standardised
+
+
+class SquaredLosses(QueryLosses):
+    """Σ c_i (s_i − r_i)²."""
+
+    def __init__(self, queries: Queries, target: Array, weights: Array) -> None:
+        super().__init__(queries)
+        self._target, self._weights = target, weights
+
+    def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
+        """Document by document."""
+        run = slice(int(self.offsets[first]), int(self.offsets[last]))
+        difference, weights = scores[run] - self._target[run], self._weights[run]
+        point.gradient[run] = 2 * weights * difference
+        point.diagonal[run] = 2 * weights
+        starts = self.offsets[first:last] - self.offsets[first]
+        point.values[first:last] = np.add.reduceat(weights * difference**2, starts)
+
+    def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
+        """The Hessian is diagonal."""
+        run = slice(int(self.offsets[first]), int(self.offsets[last]))
+        out[run] = point.diagonal[run] * direction[run]
+
+
+@dataclass(frozen=True)
+class SquaredLoss(Loss):
+    r"""Σ_i (s_i − r_i)², r = standardised supervision as for `OrderPreservingLoss`: it preserves the order, too.
+
+    >>> import rankwright as rw
+    >>> rw.losses.SquaredLoss(standardize="dcg").on(rw.Queries(None, [2, 0])).at([1.0, 0.0]).value
+    4.0
+    """
+
+    standardize: str = "ndcg"
+    cutoff: int | None = None
+    normalize: bool = False
+
+    def __post_init__(self) -> None:
+        check_standardisation(self.standardize, self.cutoff)
+
+    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> SquaredLosses:
+        """Targets are the standardised supervision; ``normalize`` divides by m_q."""
+        of_query = query_weights(queries, sample_weight)
+        if self.normalize:
+            of_query = of_query / queries.sizes
+        target = standardised(queries, self.standardize, self.cutoff)
+        return SquaredLosses(queries, target, np.repeat(of_query, queries.sizes))

@@ -1,0 +1,113 @@
+"""Standardisation functions: supervision as a weight per document that is right in expectation (paper O, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.data.supervision import FullRanking, PreferenceGraph, Supervision
+from rankwright.errors import DataError, ParameterError
+from rankwright.measures.conventions import LARGEST_GRADE
+
+Array = npt.NDArray[np.float64]
+
+
+def gains(queries: Queries) -> Array:
+    """2^y − 1 of each document, each query's documents together."""
+    grades = queries.grouping.gather(queries.y)
+    if grades.max(initial=0.0) > LARGEST_GRADE:
+        place = int(np.argmax(grades))
+        query = queries.grouping.query_id(int(np.searchsorted(queries.grouping.offsets, place, side="right")) - 1)
+        raise DataError(
+            f"query {query!r} has a document of grade {grades[place]:g}, above {LARGEST_GRADE:g}: 2^y − 1 overflows"
+        )
+    gain: Array = np.exp2(grades) - 1
+    return gain
+
+
+def dcg_weights(queries: Queries, cutoff: int | None) -> Array:
+    """r_i = 2^{y_i} − 1, for DCG at any cutoff."""
+    return gains(queries)
+
+
+def ndcg_weights(queries: Queries, cutoff: int | None) -> Array:
+    """r_i = (2^{y_i} − 1) / max DCG@K; 0 in a query without a relevant document."""
+    gain, offsets = gains(queries), queries.grouping.offsets
+    sizes = np.diff(offsets)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
+    best = gain[np.lexsort((-gain, query))]
+    discounted = np.where(place < (cutoff or len(gain)), best / np.log2(place + 2), 0.0)
+    ideal = np.add.reduceat(discounted, offsets[:-1])[query]
+    weights: Array = np.divide(gain, ideal, out=np.zeros_like(gain), where=ideal > 0)
+    return weights
+
+
+def wpd_weights(queries: Queries, cutoff: int | None) -> Array:
+    """r_i = m_q C + Σ_k (a_ik − a_ki), where C is the largest weight of an edge."""
+    graph = queries.supervision
+    assert isinstance(graph, PreferenceGraph)
+    net = np.bincount(graph.preferred, graph.weights, queries.n_documents)
+    net -= np.bincount(graph.other, graph.weights, queries.n_documents)
+    bound = float(graph.weights.max(initial=0.0)) * np.repeat(queries.sizes, queries.sizes)
+    weights: Array = bound + queries.grouping.gather(net)
+    return weights
+
+
+def zero_one_weights(queries: Queries, cutoff: int | None) -> Array:
+    """r_i = Σ_k [y(i) ≤ k] = m_q + 1 − the rank of i."""
+    ranking = queries.supervision
+    assert isinstance(ranking, FullRanking)
+    weights: Array = np.repeat(queries.sizes, queries.sizes) + 1.0 - queries.grouping.gather(ranking.ranks)
+    return weights
+
+
+_FUNCTIONS: dict[str, tuple[str, Callable[[Queries, int | None], Array]]] = {
+    "dcg": ("grades", dcg_weights),
+    "ndcg": ("grades", ndcg_weights),
+    "wpd": (PreferenceGraph.kind, wpd_weights),
+    "zero-one": (FullRanking.kind, zero_one_weights),
+}
+
+_COUNTEREXAMPLE = """\
+standardize: {name} has no standardisation function, so no order-preserving loss is consistent with it \
+(theorem 3 of Buffoni et al., 2011). Counterexample: four documents whose grades are (1, 1, 0, 0) or (0, 0, 1, 1), \
+each half of the time. By symmetry a standardisation function would expect the same of all four, so every order would \
+be optimal; but E[{name}] is {one} for the order 1, 3, 2, 4 and {other} for 1, 2, 3, 4. Use 'dcg' or 'ndcg'"""
+
+# Exact values; the paper's differences 1/24 and −1/12 are those of the sums over both supervisions.
+_REFUSED = {"err": ("ERR", "43/96", "41/96"), "ap": ("AP", "2/3", "17/24")}
+
+
+def check_standardisation(name: object, cutoff: object) -> None:
+    """Refuse a standardisation function that does not exist, or a cutoff that means nothing."""
+    wanted = str(name).lower()
+    if wanted in ("err", "ap", "map"):
+        told, one, other = _REFUSED[wanted.removeprefix("m")]
+        raise ParameterError(_COUNTEREXAMPLE.format(name=told, one=one, other=other))
+    if not isinstance(name, str) or name not in _FUNCTIONS:
+        raise ParameterError(f"standardize must be one of {', '.join(map(repr, _FUNCTIONS))}, not {name!r}")
+    if cutoff is None:
+        return
+    if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or cutoff < 1:
+        raise ParameterError(f"cutoff must be a whole number of at least 1, or None, not {cutoff!r}")
+    if name not in ("dcg", "ndcg"):
+        raise ParameterError(f"cutoff is for 'dcg' and 'ndcg', not for standardize={name!r}")
+
+
+def standardised(queries: Queries, name: str, cutoff: int | None) -> Array:
+    """The weights of documents, each query's documents together."""
+    check_standardisation(name, cutoff)
+    kind, weights = _FUNCTIONS[name]
+    supervision: Supervision = queries.supervision
+    if supervision.kind != kind:
+        fitting = " or ".join(repr(other) for other, (of, _) in _FUNCTIONS.items() if of == supervision.kind)
+        raise ParameterError(
+            f"standardize={name!r} needs {kind}, but the queries carry a {supervision.kind}: use {fitting}"
+            if supervision.kind != "grades"
+            else f"standardize={name!r} needs a {kind}, but the queries carry grades: use {fitting}"
+        )
+    return weights(queries, cutoff)

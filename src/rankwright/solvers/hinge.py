@@ -1,0 +1,110 @@
+"""The plain hinge, to a certified gap: Newton on a smoothed hinge whose corner is made sharper as the gap asks.
+
+The smoothed hinge is quadratic within h of the corner. −φ' of its pairs, all between 0 and their weights, are dual
+variables of the plain hinge, so that every point comes with a lower bound of the optimum:
+
+    D = Σ β_ij margin_ij + w₀ᵀv − ‖v‖²/2λ,   v = Xᵀ∇loss = −Σ β_ij (x_i − x_j).
+
+Smoothing adds about h²/6 times the density of pairs at the corner. The number of passes depends on how well the
+quadratic model fits, not on λ; cutting planes take ever more iterations as λ falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.engines.threads import for_query_ranges
+from rankwright.losses.pairwise import EdgeLosses, PairLosses
+from rankwright.losses.phi import huber_hinge
+from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
+from rankwright.solvers.newton import newton
+
+Array = npt.NDArray[np.float64]
+
+# With h = 1, pairs that are tied (all of them, at w = 0) are still where the smoothed hinge curves.
+_FIRST_HALF_WIDTH = 1.0
+_LEAST_SHARPENING, _MOST_SHARPENING = 0.5, 0.02
+# A gap due to smoothing falls with a power of h between 1 (a few pairs at the corner) and 2 (a continuum of them).
+_POWER = 1.5
+# What part of the gap asked for may be left by Newton's method.
+_NEWTON_PART = 0.1
+_LEAST_HALF_WIDTH = 1e-12
+
+
+class HingeResult(NamedTuple):
+    """The best weights found, their objective, a lower bound of the optimum, whether the gap is met, Newton steps."""
+
+    weights: Array
+    value: float
+    bound: float
+    finished: bool
+    steps: int
+
+
+def minimise_hinge(
+    objective: LinearObjective,
+    start: Array,
+    tolerance: float,
+    *,
+    most_steps: int,
+    after_step: Callable[[Array, float, float], bool] | None = None,
+) -> HingeResult:
+    """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step."""
+    losses = objective.losses
+    assert isinstance(losses, PairLosses | EdgeLosses)
+    seen = _Seen(objective, losses, start)
+    half_width, weights, steps = _FIRST_HALF_WIDTH, start, 0
+    stopped = False
+
+    def enough(smoothed: LinearObjective) -> Callable[[LinearPoint], bool]:
+        return lambda point: smoothed.gap(point) <= _NEWTON_PART * tolerance * seen.value or seen.gap_is_met(tolerance)
+
+    def step_taken(point: LinearPoint) -> bool:
+        nonlocal stopped
+        seen.look(point)
+        stopped = after_step is not None and after_step(seen.weights, seen.value, seen.bound)
+        return stopped
+
+    while steps < most_steps and not stopped:
+        sharper = losses.with_phi(huber_hinge(half_width))
+        smoothed = LinearObjective(objective.features, sharper, objective.alpha, objective.center)
+        first = smoothed.at(weights)
+        seen.look(first)
+        done = newton(smoothed, first, enough(smoothed), most_steps=most_steps - steps, after_step=step_taken)
+        steps += max(done.steps, 1)
+        weights = done.point.weights
+        if seen.gap_is_met(tolerance) or half_width < _LEAST_HALF_WIDTH:
+            break
+        wanted = (tolerance * seen.value / max(seen.value - seen.bound, 1e-300)) ** (1 / _POWER)
+        half_width *= min(max(0.7 * wanted, _MOST_SHARPENING), _LEAST_SHARPENING)
+    return HingeResult(seen.weights, seen.value, seen.bound, seen.gap_is_met(tolerance), steps)
+
+
+class _Seen:
+    """The least value of the plain hinge and the greatest lower bound among the points looked at."""
+
+    def __init__(self, objective: LinearObjective, losses: PairLosses | EdgeLosses, start: Array) -> None:
+        self._objective, self._losses = objective, losses
+        self._room = losses.point()
+        self.weights, self.value, self.bound = start, np.inf, -np.inf
+
+    def gap_is_met(self, tolerance: float) -> bool:
+        return self.value - self.bound <= tolerance * abs(self.value)
+
+    def look(self, point: LinearPoint) -> None:
+        """Value and bound at a point of the smoothed objective; needs no pass over X."""
+        value = self._plain_value(point)
+        if value < self.value:
+            self.weights, self.value = point.weights, value
+        bound = self._objective.hinge_bound(self._losses.margins_met(point.losses), point.loss_gradient)
+        self.bound = max(self.bound, bound)
+
+    def _plain_value(self, point: LinearPoint) -> float:
+        losses, room = self._losses, self._room
+        for_query_ranges(lambda first, last: losses.evaluate(first, last, point.scores, room), losses.offsets)
+        away = point.weights - self._objective.center
+        return 0.5 * self._objective.alpha * float(away @ away) + float(room.values.sum())

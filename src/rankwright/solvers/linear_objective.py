@@ -1,0 +1,90 @@
+"""½ λ‖w − w₀‖² + Σ_q loss_q(X_q w): what linear rankers minimise, and its derivatives, each in one pass over X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.products import FeatureProducts
+from rankwright.engines.threads import sum_over_query_ranges
+from rankwright.losses.loss import Point, QueryLosses
+from rankwright.losses.pairwise import EdgeLosses, PairLosses
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class LinearPoint:
+    """The objective at some weights.
+
+    Attributes
+    ----------
+    weights, scores : w and Xw
+    losses : the loss at these scores, with what Hessian-vector products need
+    value, gradient : of the objective
+    loss_gradient : its part that comes from the data, Xᵀ∇loss
+    """
+
+    weights: Array
+    scores: Array
+    losses: Point
+    value: float
+    gradient: Array
+    loss_gradient: Array
+
+
+class LinearObjective:
+    """A loss on the scores of a linear ranker, with a quadratic penalty."""
+
+    def __init__(self, features: FeatureProducts, losses: QueryLosses, alpha: float, center: Array) -> None:
+        self.features, self.losses, self.alpha, self.center = features, losses, alpha, center
+
+    def at(self, weights: Array, room: LinearPoint | None = None) -> LinearPoint:
+        """Value and gradient; writes over ``room``, a point that is no longer needed, if there is one."""
+        features, losses = self.features, self.losses
+        scores = np.empty(features.n_documents) if room is None else room.scores
+        point = losses.point() if room is None else room.losses
+
+        def add(first: int, last: int, out: Array) -> None:
+            for begin, end in features.blocks(first, last):
+                features.scores(begin, end, weights, scores)
+                losses.evaluate(begin, end, scores, point)
+                features.add_transposed(begin, end, point.gradient, out)
+
+        loss_gradient = sum_over_query_ranges(add, features.offsets, weights.shape)
+        features.passes += 1
+        away = weights - self.center
+        value = 0.5 * self.alpha * float(away @ away) + float(point.values.sum())
+        return LinearPoint(weights, scores, point, value, self.alpha * away + loss_gradient, loss_gradient)
+
+    def curve(self, point: LinearPoint, direction: Array) -> Array:
+        """The Hessian at the point times a direction."""
+        features, losses = self.features, self.losses
+        along, curved = np.empty(features.n_documents), np.empty(features.n_documents)
+
+        def add(first: int, last: int, out: Array) -> None:
+            for begin, end in features.blocks(first, last):
+                features.scores(begin, end, direction, along)
+                losses.curve(begin, end, point.losses, along, curved)
+                features.add_transposed(begin, end, curved, out)
+
+        product = sum_over_query_ranges(add, features.offsets, direction.shape)
+        features.passes += 1
+        return self.alpha * direction + product
+
+    def gap(self, point: LinearPoint) -> float:
+        """How far the value can be above the minimum, by a dual point: −φ' of the pairs are dual variables.
+
+        Of a smooth loss the difference is ‖∇F‖²/2λ, which is also what λ-strong convexity says.
+        """
+        losses = self.losses
+        if isinstance(losses, PairLosses | EdgeLosses) and not losses.phi.is_smooth:
+            return point.value - self.hinge_bound(losses.margins_met(point.losses), point.loss_gradient)
+        return float(point.gradient @ point.gradient) / (2 * self.alpha)
+
+    def hinge_bound(self, margins_met: float, loss_gradient: Array) -> float:
+        """Σ β_ij margin_ij + w₀ᵀv − ‖v‖²/2λ, v = −Σ β_ij (x_i − x_j): a lower bound of any hinge's objective."""
+        squared = float(loss_gradient @ loss_gradient)
+        return margins_met + float(loss_gradient @ self.center) - squared / (2 * self.alpha)

@@ -1,0 +1,162 @@
+"""Truncated Newton with a trust region: each step minimises the quadratic model by conjugate gradients (Steihaug)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.engines.threads import for_query_ranges
+from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
+from rankwright.solvers.preconditioner import Preconditioner, preconditioner
+
+Array = npt.NDArray[np.float64]
+
+# A step is taken if the value falls by more than this part of what the model foretold.
+_LEAST_FALL = 1e-4
+# The region grows where the model foretells well, and shrinks where it does not.
+_WELL, _BADLY = 0.75, 0.25
+_GROWTH, _SHRINKING = 4.0, 0.5
+# Conjugate gradients stop at this part of the gradient, measured by M⁻¹.
+_INEXACTNESS = 0.1
+_MOST_INNER_STEPS = 500
+# Where conjugate gradients took more steps than this, the preconditioner is made anew.
+_MANY_INNER_STEPS = 3
+# The search along a step ends where the slope is at most this part of what it was at the start.
+_SEARCH_SLOPE, _MOST_SEARCH_STEPS = 0.1, 40
+# Rounding of a sum: a fall below this part of the value cannot be seen.
+_ROUNDING = 1e-15
+
+
+class NewtonResult(NamedTuple):
+    """Where it ended, whether ``done`` was satisfied there, and how many steps it took."""
+
+    point: LinearPoint
+    finished: bool
+    steps: int
+
+
+def newton(
+    objective: LinearObjective,
+    start: LinearPoint,
+    done: Callable[[LinearPoint], bool],
+    *,
+    most_steps: int,
+    after_step: Callable[[LinearPoint], bool] | None = None,
+) -> NewtonResult:
+    """Minimise a smooth convex objective until ``done``; ``after_step`` sees each new point, and may end it (True)."""
+    point, spare, model = start, None, None
+    radius = np.inf
+    for step in range(1, most_steps + 1):
+        if done(point):
+            return NewtonResult(point, True, step - 1)
+        if model is None:
+            model = preconditioner(objective, point)
+        inner = _model_minimum(objective, point, model, radius)
+        if inner.foretold <= _ROUNDING * abs(point.value):
+            return NewtonResult(point, done(point), step - 1)
+        trial = objective.at(point.weights + inner.step, spare)
+        fall, length = point.value - trial.value, model.norm(inner.step)
+        if fall <= _LEAST_FALL * inner.foretold:
+            part = _search(objective, point, trial, inner.step)
+            if part == 0:
+                return NewtonResult(point, done(point), step)
+            trial = objective.at(point.weights + part * inner.step, trial)
+            radius = part * length
+        elif fall < _BADLY * inner.foretold:
+            radius = _SHRINKING * length
+        elif fall > _WELL * inner.foretold and inner.on_boundary:
+            radius *= _GROWTH
+        point, spare = trial, point
+        if inner.steps > _MANY_INNER_STEPS or inner.on_boundary:
+            fresh = preconditioner(objective, point)
+            radius *= fresh.norm(inner.step) / length
+            model = fresh
+        if after_step is not None and after_step(point):
+            return NewtonResult(point, done(point), step)
+    return NewtonResult(point, done(point), most_steps)
+
+
+class _Inner(NamedTuple):
+    """A step, by how much it should lower the value, whether the radius stopped it, and how long it took to find."""
+
+    step: Array
+    foretold: float
+    on_boundary: bool
+    steps: int
+
+
+def _model_minimum(objective: LinearObjective, point: LinearPoint, model: Preconditioner, radius: float) -> _Inner:
+    """The step d that minimises ∇Fᵀd + ½dᵀHd where √(dᵀMd) ≤ radius, by conjugate gradients preconditioned by M."""
+    residual = -point.gradient
+    solved = model.solve(residual)
+    squared = float(residual @ solved)
+    enough = _INEXACTNESS**2 * squared
+    step, search = np.zeros_like(residual), solved
+    inner_steps = 0
+    while squared > enough and inner_steps < _MOST_INNER_STEPS:
+        inner_steps += 1
+        curved = objective.curve(point, search)
+        length = squared / float(search @ curved)
+        longer = step + length * search
+        if model.norm(longer) >= radius:
+            length = _to_boundary(model, step, search, radius)
+            step, residual = step + length * search, residual - length * curved
+            return _Inner(step, _foretold(point, step, residual), True, inner_steps)
+        step, residual = longer, residual - length * curved
+        solved = model.solve(residual)
+        previous, squared = squared, float(residual @ solved)
+        search = solved + squared / previous * search
+    return _Inner(step, _foretold(point, step, residual), False, inner_steps)
+
+
+def _foretold(point: LinearPoint, step: Array, residual: Array) -> float:
+    """−∇Fᵀd − ½dᵀHd, where Hd = −∇F − residual."""
+    return 0.5 * float(step @ (residual - point.gradient))
+
+
+def _to_boundary(model: Preconditioner, step: Array, search: Array, radius: float) -> float:
+    """The t > 0 at which √((d + tp)ᵀM(d + tp)) reaches the radius."""
+    a, inside = model.norm(search) ** 2, model.norm(step) ** 2
+    b = 0.5 * (model.norm(step + search) ** 2 - inside - a)
+    c = max(radius * radius - inside, 0.0)
+    root = float(np.sqrt(b * b + a * c))
+    return c / (b + root) if b + root > 0 else 0.0
+
+
+def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, step: Array) -> float:
+    """The t in (0, 1) at which F(w + td) is least, or nearly, from scores alone: X is not read.
+
+    F is convex along d, and falls at first but has risen by t = 1, so its slope changes sign in between. The loss at
+    ``trial`` is written over.
+    """
+    along, losses, alpha = trial.scores - point.scores, objective.losses, objective.alpha
+    slope_of_penalty = alpha * float((point.weights - objective.center) @ step)
+    bend_of_penalty = alpha * float(step @ step)
+    scores = np.empty_like(along)
+
+    def slope(t: float) -> float:
+        np.multiply(along, t, out=scores)
+        np.add(scores, point.scores, out=scores)
+        for_query_ranges(lambda first, last: losses.evaluate(first, last, scores, trial.losses), losses.offsets)
+        return slope_of_penalty + t * bend_of_penalty + float(trial.losses.gradient @ along)
+
+    at_start, at_end = float(point.gradient @ step), float(trial.gradient @ step)
+    low, high = 0.0, 1.0
+    low_slope, high_slope = at_start, at_end
+    for _ in range(_MOST_SEARCH_STEPS):
+        if low == 0:
+            t = 0.1 * high  # the right length may be smaller by far
+        else:  # the secant's zero, but not too near an end: the slope may be steep on one side
+            secant = low - low_slope * (high - low) / (high_slope - low_slope)
+            t = min(max(secant, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
+        now = slope(t)
+        if abs(now) <= _SEARCH_SLOPE * abs(at_start):
+            return t
+        if now < 0:
+            low, low_slope = t, now
+        else:
+            high, high_slope = t, now
+    return low

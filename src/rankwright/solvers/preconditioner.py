@@ -1,0 +1,109 @@
+"""What makes conjugate gradients short: the Hessian of a part of the queries, factored.
+
+Features differ in scale and go together, so that λI + XᵀHX is badly conditioned; a few queries show how. On small
+collections the part is the whole, and one inner step is Newton's own.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from rankwright.engines.blas import one_thread_per_call
+from rankwright.engines.threads import sum_over_query_ranges
+from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
+
+Array = npt.NDArray[np.float64]
+
+# Beyond this many features the matrix would take longer than the steps it saves: its diagonal must do.
+_MOST_FEATURES = 1024
+# How many documents per feature show the shape of the Hessian well enough.
+_DOCUMENTS_PER_FEATURE = 40
+
+
+class Preconditioner(Protocol):
+    """A positive definite matrix M, like the Hessian."""
+
+    def solve(self, vector: Array) -> Array:
+        """M⁻¹v."""
+
+    def norm(self, vector: Array) -> float:
+        """√(vᵀMv)."""
+
+
+class Diagonal:
+    """M is diagonal."""
+
+    def __init__(self, diagonal: Array) -> None:
+        self._diagonal = diagonal
+
+    def solve(self, vector: Array) -> Array:
+        """Number by number."""
+        return vector / self._diagonal
+
+    def norm(self, vector: Array) -> float:
+        """Weighted."""
+        return float(np.sqrt(vector @ (self._diagonal * vector)))
+
+
+class Factored:
+    """M = LLᵀ."""
+
+    def __init__(self, factor: Array) -> None:
+        self._factor = factor
+
+    def solve(self, vector: Array) -> Array:
+        """By substitution."""
+        solved: Array = scipy.linalg.cho_solve((self._factor, True), vector, check_finite=False)
+        return solved
+
+    def norm(self, vector: Array) -> float:
+        """‖Lᵀv‖."""
+        return float(np.linalg.norm(self._factor.T @ vector))
+
+
+def preconditioner(objective: LinearObjective, point: LinearPoint) -> Preconditioner:
+    """λI + the Hessian of some queries, scaled up to all of them; or its diagonal, if there are many features."""
+    features, alpha = objective.features, objective.alpha
+    if features.n_features > _MOST_FEATURES:
+        return Diagonal(alpha + _diagonal(objective, point))
+    wanted = _DOCUMENTS_PER_FEATURE * features.n_features
+    every = max(1, features.n_documents // max(wanted, 1))
+    queries = np.arange(0, features.n_queries, every)
+    matrix = _hessian(objective, point, queries) * (features.n_queries / len(queries))
+    matrix[np.diag_indices_from(matrix)] += alpha
+    try:
+        return Factored(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
+    except np.linalg.LinAlgError:  # rounding: features of very different scales
+        return Diagonal(np.maximum(np.diag(matrix), alpha))
+
+
+def _hessian(objective: LinearObjective, point: LinearPoint, queries: npt.NDArray[np.intp]) -> Array:
+    """Σ X_qᵀ H_q X_q over these queries, column by column of X_q."""
+    features, losses = objective.features, objective.losses
+    n, sizes = features.n_features, np.diff(features.offsets)[queries]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+
+    def add(first: int, last: int, out: Array) -> None:
+        for q in queries[first:last].tolist():
+            columns = np.ascontiguousarray(features.rows_of(q).T)
+            out += columns @ losses.curve_columns(q, point.losses, columns).T
+
+    with one_thread_per_call():
+        matrix = sum_over_query_ranges(add, offsets, (n, n))
+    return (matrix + matrix.T) / 2
+
+
+def _diagonal(objective: LinearObjective, point: LinearPoint) -> Array:
+    """Σ_d h_d x_d²: of the Hessian's own diagonal the part that the pairs' cross terms do not reach."""
+    features = objective.features
+
+    def add(first: int, last: int, out: Array) -> None:
+        for begin, end in features.blocks(first, last):
+            features.add_squares(begin, end, point.losses.diagonal, out)
+
+    features.passes += 1
+    return sum_over_query_ranges(add, features.offsets, (features.n_features,))
