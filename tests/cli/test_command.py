@@ -14,7 +14,7 @@ import rankwright
 from rankwright.cli.main import app
 from rankwright.data.files import read_queries
 
-COMMANDS = ("evaluate", "inspect", "convert", "select", "reproduce")
+COMMANDS = ("evaluate", "inspect", "convert", "select", "train", "predict", "reproduce")
 REPRODUCTIONS = ("greedy-rankrls",)
 
 

@@ -22,8 +22,10 @@ from rankwright.cli.convert import convert
 from rankwright.cli.evaluate import evaluate
 from rankwright.cli.inspect import inspect
 from rankwright.cli.output import Exit, Failure
+from rankwright.cli.predict import predict
 from rankwright.cli.reproduce import greedy_rankrls
 from rankwright.cli.select import select
+from rankwright.cli.train import train
 from rankwright.errors import ParameterError, RankwrightError
 
 # What Typer raises on wrong usage has no public name in every version, but BadParameter is one of its kind.
@@ -47,7 +49,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT_CODES,
 )
-for command in (evaluate, inspect, convert, select):
+for command in (evaluate, inspect, convert, select, train, predict):
     app.command(epilog=_EXIT_CODES)(command)
 
 reproduce = typer.Typer(rich_markup_mode=None, help="Repeat the experiments of a paper.", epilog=_EXIT_CODES)
@@ -68,13 +70,15 @@ def rankwright(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Learning to rank: look data over, convert them, select features, and measure rankings as any tool would.
+    """Learning to rank: look data over, select features, train, predict, and measure rankings as any tool would.
 
     \b
     Examples:
       rankwright inspect train.txt
       rankwright convert train.txt train.parquet
       rankwright select train.txt --valid vali.txt --max-features 20
+      rankwright train train.txt --valid vali.txt --out model.json
+      rankwright predict model.json test.txt --out scores.txt
       rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
 
     `rankwright COMMAND --help` tells more about a command.

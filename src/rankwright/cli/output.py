@@ -115,8 +115,13 @@ def print_table(result: RenderableType) -> None:
 
 def print_json(result: Mapping[str, Any]) -> None:
     """Print a result for machines."""
+    print_lines(json.dumps(without_nan(result), indent=2, allow_nan=False))
+
+
+def print_lines(text: str) -> None:
+    """Print text as it is, and end its last line."""
     with _failing("cannot write to standard output", Exit.CANNOT_CREATE):
-        print(json.dumps(without_nan(result), indent=2, allow_nan=False))
+        print(text)
         sys.stdout.flush()
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rankwright.cli.options import check_at_least, parse_alphas
 from rankwright.cli.output import check_output, print_json, print_table, reading, writing
 from rankwright.cli.progress import progress_bar
+from rankwright.cli.training_data import most_features, read_training_data
 from rankwright.errors import DataError, ParameterError, ParseError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.measures import Measure
-
-_MOST_FEATURES = 10
 
 
 def select(
@@ -89,21 +89,17 @@ def select(
 
     chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
     alphas, chosen_criterion, chosen_rule = parse_alphas(alpha), _criterion(criterion), checked_rule(rule)
-    if max_features is not None and max_features < 1:
-        raise ParameterError(f"--max-features must be at least 1, not {max_features}")
-    if seed is not None and seed < 0:
-        raise ParameterError(f"--seed must be at least 0, not {seed}")
+    check_at_least(1, max_features=max_features)
+    check_at_least(0, seed=seed)
     if out is not None:
         _check_path_name(out)
         check_output(out, *(path for path in (data, valid, costs) if path is not None))
-    train, held_out = _read(data, valid)
+    train, held_out = read_training_data(data, valid)
     feature_costs = None
     if costs is not None:
         with reading(costs):
             feature_costs = read_costs(costs, train)
-    most = min(_MOST_FEATURES, train.n_features) if max_features is None else max_features
-    if most > train.n_features:
-        raise ParameterError(f"--max-features is {most}, but {data} has only {train.n_features} features")
+    most = most_features(max_features, train, data)
     ranker = GreedyRankRLS(
         alpha=search(*alphas),
         n_features=search(*range(1, most + 1)),
@@ -131,41 +127,6 @@ def select(
 # What is asked for
 
 
-def parse_alphas(text: str) -> tuple[float, ...]:
-    """The option --alpha: ``1,2,4``, ``2^3`` or ``2^0..2^10``; nothing for ``auto``.
-
-    >>> parse_alphas("0.5, 2^0..2^3")
-    (0.5, 1.0, 2.0, 4.0, 8.0)
-    """
-    if text.strip().lower() == "auto":
-        return ()
-    return tuple(alpha for word in text.split(",") for alpha in _alphas(word.strip()))
-
-
-def _alphas(word: str) -> list[float]:
-    first, dots, last = word.partition("..")
-    try:
-        if not dots:
-            return [_checked_alpha(math.pow(*_power(word)) if "^" in word else float(word))]
-        (base, low), (other_base, high) = _power(first), _power(last)
-        if base == other_base > 1 and low <= high:
-            return [_checked_alpha(math.pow(base, exponent)) for exponent in range(low, high + 1)]
-    except (ValueError, OverflowError):
-        pass
-    raise ParameterError(f"--alpha: {word!r} is neither a number above 0, nor a power as 2^3, nor a range as 2^0..2^10")
-
-
-def _checked_alpha(value: float) -> float:
-    if not 0 < value < math.inf:
-        raise ValueError
-    return value
-
-
-def _power(text: str) -> tuple[float, int]:
-    base, _, exponent = text.partition("^")
-    return float(base), int(exponent)
-
-
 def _criterion(text: str) -> Measure | Literal["squared-error"]:
     from rankwright.measures import parse_measures
 
@@ -183,26 +144,6 @@ def _check_path_name(path: Path) -> None:
 
 
 # What is read
-
-
-def _read(data: Path, valid: Path | None) -> tuple[Queries, Queries | None]:
-    """The training queries, and those to judge on with the same features."""
-    from rankwright.data.files import read_queries
-    from rankwright.data.svmlight.reader import read_parts
-
-    with reading(data):
-        train = read_queries(data, dtype="float64")
-    if valid is None:
-        return train, None
-    with reading(valid):
-        held_out = read_queries(valid, dtype="float64")
-        named = train.has_feature_names or held_out.has_feature_names
-        if train.n_features != held_out.n_features and not named:
-            # Text does not tell of features that are 0 in all its lines.
-            train, held_out = read_parts([data, valid], dtype="float64", missing="zero")
-    if train.has_feature_names and held_out.has_feature_names and train.feature_names != held_out.feature_names:
-        raise DataError(f"{valid} has other features than {data}, or has them in another order")
-    return train, held_out
 
 
 def read_costs(path: Path, queries: Queries) -> list[float]:

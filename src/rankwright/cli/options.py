@@ -1,0 +1,63 @@
+"""Options that several commands share, checked; every error names the option."""
+
+from __future__ import annotations
+
+import math
+
+from rankwright.errors import ParameterError
+
+
+def parse_alphas(text: str) -> tuple[float, ...]:
+    """The option --alpha: ``1,2,4``, ``2^3`` or ``2^0..2^10``; nothing for ``auto``.
+
+    >>> parse_alphas("0.5, 2^0..2^3")
+    (0.5, 1.0, 2.0, 4.0, 8.0)
+    """
+    if text.strip().lower() == "auto":
+        return ()
+    return tuple(alpha for word in text.split(",") for alpha in _alphas(word.strip()))
+
+
+def _alphas(word: str) -> list[float]:
+    first, dots, last = word.partition("..")
+    try:
+        if not dots:
+            return [_checked_alpha(math.pow(*_power(word)) if "^" in word else float(word))]
+        (base, low), (other_base, high) = _power(first), _power(last)
+        if base == other_base > 1 and low <= high:
+            return [_checked_alpha(math.pow(base, exponent)) for exponent in range(low, high + 1)]
+    except (ValueError, OverflowError):
+        pass
+    raise ParameterError(f"--alpha: {word!r} is neither a number above 0, nor a power as 2^3, nor a range as 2^0..2^10")
+
+
+def _checked_alpha(value: float) -> float:
+    if not 0 < value < math.inf:
+        raise ValueError
+    return value
+
+
+def _power(text: str) -> tuple[float, int]:
+    base, _, exponent = text.partition("^")
+    return float(base), int(exponent)
+
+
+def check_at_least(least: int, **options: int | None) -> None:
+    """Refuse an option, named as in Python, that is given and lower than that.
+
+    >>> check_at_least(1, max_features=0)
+    Traceback (most recent call last):
+    rankwright.errors.ParameterError: --max-features must be at least 1, not 0
+    """
+    for name, value in options.items():
+        if value is not None and value < least:
+            raise ParameterError(f"{option_of(name)} must be at least {least}, not {value}")
+
+
+def option_of(name: str) -> str:
+    """How an option is typed.
+
+    >>> option_of("max_features")
+    '--max-features'
+    """
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,74 @@
+"""``rankwright predict``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwright.cli.output import check_output, print_lines, reading, working, writing
+from rankwright.errors import DataError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The documents: text, gzipped text or Parquet.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the scores here instead of to standard output.")
+    ] = None,
+) -> None:
+    """Score documents with a model that was trained before.
+
+    Prints one score per line, in the order of DATA: the higher, the better its place in its query. Every score
+    has the fewest digits that read back as the same number. Features are picked by name where both the model
+    and DATA name them, and else by their number; features that text does not show are 0.
+
+    \b
+    Examples:
+      rankwright predict model.json test.txt --out scores.txt
+      rankwright evaluate scores.txt test.txt
+    """
+    from rankwright.data.files import read_queries
+    from rankwright.data.paths import atomic_path
+    from rankwright.rankers.model_file import load_model
+
+    if out is not None:
+        check_output(out, model, data)
+    with reading(model):
+        ranker = load_model(model)
+    with reading(data):
+        queries = read_queries(data, dtype="float64")
+    with working("scoring"):
+        try:
+            scores = ranker.predict(_widened(queries, ranker.n_features_in_))
+        except DataError as error:
+            raise DataError(f"{data}: {error}") from None
+    lines = "\n".join(map(repr, scores.tolist()))
+    if out is None:
+        print_lines(lines)
+    else:
+        with writing(out), atomic_path(out) as temporary:
+            temporary.write_text(f"{lines}\n", encoding="ascii")
+
+
+def _widened(queries: Queries, n_features: int) -> Queries:
+    """The queries with all features of the model: text does not tell of those that are 0 in all its lines."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from rankwright.data.queries import Queries
+
+    lacking = n_features - queries.n_features
+    if lacking <= 0 or queries.has_feature_names:
+        return queries
+    zeros = (queries.n_documents, lacking)
+    x = (
+        sp.hstack([queries.X, sp.csr_array(zeros)])
+        if sp.issparse(queries.X)
+        else np.hstack([queries.X, np.zeros(zeros)])
+    )
+    return Queries(x, queries.supervision, queries.qid)

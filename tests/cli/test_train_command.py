@@ -1,0 +1,314 @@
+"""``rankwright train``: the model it writes is the one that the library trains."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright.cli.train import RANKERS
+from rankwright.cli.training_report import IterationLines
+from rankwright.solvers.trace import Iteration
+
+NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
+OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
+ITERATIVE = ("ranksvm", "order-preserving")
+
+
+@pytest.fixture(scope="module", name="parts")
+def training_and_validation():
+    drawn = rw.datasets.make_queries(
+        30, 8, 6, n_informative=3, n_correlated=2, noise=0.5, seed=2, dtype=np.float64
+    ).queries
+    return drawn[:20], drawn[20:]
+
+
+@pytest.fixture(name="files")
+def text_files(parts, tmp_path):
+    paths = tmp_path / "train.txt", tmp_path / "vali.txt"
+    for queries, path in zip(parts, paths, strict=True):
+        rw.write_svmlight(queries, path)
+    return paths
+
+
+@pytest.fixture(name="out")
+def model_path(tmp_path):
+    return tmp_path / "model.json"
+
+
+def fitted(name, parts, *, on_valid=True, alpha=(1, 16), measures="map,ndcg@5", **options):
+    """The same ranker, trained by the library."""
+    if name == "greedy-rankrls":
+        options.setdefault("n_features", rw.search(range(1, 7)))
+    ranker = getattr(rw, RANKERS[name])(alpha=rw.search(*alpha), measures=measures, **options)
+    return ranker.fit(parts[0], valid=parts[1] if on_valid else None)
+
+
+def estimates_of(ranker):
+    """On validation queries, and on held-out ones."""
+    if hasattr(ranker, "selected_features_"):
+        step = next(s for s in ranker.path_ if list(s.selected) == list(ranker.selected_features_))
+        return step.valid, step.lqo
+    chosen = list(ranker.path_.alphas).index(ranker.alpha_)
+    held_out = ranker.path_.folds or ranker.path_.lqo
+    return tuple({m: values[chosen] for m, values in told.items()} for told in (ranker.path_.valid, held_out))
+
+
+# What is learned and told
+
+
+@pytest.mark.parametrize("on_valid", [True, False])
+@pytest.mark.parametrize("name", RANKERS)
+def test_the_model_and_its_measures_are_those_of_the_library(run, parts, files, out, name, on_valid):
+    ran = run("train", files[0], *(("--valid", files[1]) if on_valid else ()), "--ranker", name, *OPTIONS, "--out", out)
+    assert (ran.code, ran.err) == (0, "")
+    ranker, model = fitted(name, parts, on_valid=on_valid), rw.load_model(out)
+    np.testing.assert_allclose(model.coef_, ranker.coef_, rtol=1e-6, atol=1e-9)
+    assert model.ranker_ == RANKERS[name]
+    assert f"{RANKERS[name]}\n" in re.sub(" +\n", "\n", ran.out)
+    assert f"{ranker.alpha_:g}, chosen from 2" in ran.out
+    where = "on the validation queries" if on_valid else "on held-out queries"
+    for measure, (mean, error) in estimates_of(ranker)[0 if on_valid else 1].items():
+        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} {where}", ran.out)
+    assert f"{np.count_nonzero(ranker.coef_)} of 6 with a weight" in ran.out
+    assert str(out) in re.sub(r"\s", "", ran.out)
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_json_and_the_file_tell_the_same(run, parts, files, out, name):
+    ran = run("train", files[0], "--valid", files[1], "--ranker", name, *OPTIONS, "--out", out, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    told, ranker, training = json.loads(ran.out), fitted(name, parts), rw.load_model(out).training_
+    assert (told.pop("ranker"), told.pop("model")) == (RANKERS[name], str(out))
+    data, valid = training.pop("data"), training.pop("valid")
+    assert training == told
+    assert (told["alpha"], told["alphas_tried"], told["judged_on"]) == (ranker.alpha_, 2, "valid")
+    assert told["features_used"] == np.count_nonzero(ranker.coef_)
+    assert [entry["measure"] for entry in told["measures"]] == ["AP", "nDCG @ 5"]
+    for entry, estimate in zip(told["measures"], estimates_of(ranker)[0].values(), strict=True):
+        assert (entry["mean"], entry["standard_error"]) == pytest.approx(estimate)
+    assert (data["file"], valid["file"]) == ("train.txt", "vali.txt")
+    assert (data["queries"], data["documents"], valid["queries"]) == (20, parts[0].n_documents, 10)
+    assert data["sha256"] == hashlib.sha256(files[0].read_bytes()).hexdigest()
+    assert ("passes" in told) == hasattr(ranker, "passes_")
+
+
+@pytest.mark.parametrize("name", ITERATIVE)
+def test_the_certificate(run, parts, files, out, name):
+    told = json.loads(run("train", files[0], "--ranker", name, "--alpha", 4, "--out", out, "--json").out)
+    ranker = fitted(name, parts, on_valid=False, alpha=(4,))
+    assert told["objective"] == pytest.approx(ranker.objective_)
+    assert told["relative_gap"] == pytest.approx(told["gap"] / told["objective"])
+    assert told["converged"] is True
+    ran = run("train", files[0], "--ranker", name, "--alpha", 4, "--out", out)
+    told = re.search(r"objective +(\S+), at most (\S+) \((\S+) of it\) above the least", ran.out)
+    assert [float(number) for number in told.groups()] == pytest.approx(
+        [ranker.objective_, ranker.gap_, ranker.gap_ / ranker.objective_], rel=0.1
+    )
+    assert re.search(r"passes +\d+ over the data", ran.out)
+
+
+def test_ranksvm_is_the_default_and_auto_its_own_grid(run, parts, files, out):
+    assert run("train", files[0], "--valid", files[1], "--out", out).code == 0
+    model = rw.load_model(out)
+    ranker = rw.RankSVM(alpha=rw.search()).fit(parts[0], valid=parts[1])
+    assert (model.ranker_, model.training_["alpha"]) == ("RankSVM", ranker.alpha_)
+    assert model.training_["alphas_tried"] == len(ranker.path_.alphas)
+
+
+def test_one_alpha_without_validation_data_is_not_measured(run, files, out):
+    arguments = ("train", files[0], "--ranker", "rankrls", "--alpha", "0.1", "--out", out)
+    assert "none: give --valid" in run(*arguments).out
+    told = json.loads(run(*arguments, "--json").out)
+    assert (told["alpha"], told["judged_on"], told["measures"]) == (0.1, None, [])
+    assert rw.load_model(out).parameters_["alpha"] == 0.1
+
+
+def test_a_standard_error_that_is_infinite_is_null(run, parts, files, out):
+    rw.write_svmlight(parts[1][:1], files[1])
+    ran = run("train", files[0], "--valid", files[1], "--ranker", "rankrls", "--out", out, "--json")
+    assert json.loads(ran.out)["measures"][0]["standard_error"] is None
+
+
+def test_names_of_features_are_kept(run, parts, out, tmp_path):
+    train, path = parts[0], tmp_path / "train.parquet"
+    rw.write_parquet(rw.Queries(train.X, train.y, train.qid, feature_names=NAMES), path)
+    assert run("train", path, "--ranker", "rankrls", "--out", out).code == 0
+    assert rw.load_model(out).feature_names_in_.tolist() == NAMES
+
+
+def test_features_that_a_text_does_not_show_are_zero(run, parts, files, out):
+    """The last feature is 0 in all validation queries, and so not in the text."""
+    lines = [line.rpartition(" 6:")[0] for line in files[1].read_text().splitlines()]
+    files[1].write_text("\n".join(lines) + "\n")
+    assert run("train", files[0], "--valid", files[1], "--ranker", "rankrls", *OPTIONS, "--out", out).code == 0
+    x = parts[1].X.copy()
+    x[:, -1] = 0
+    ranker = fitted("rankrls", (parts[0], rw.Queries(x, parts[1].y, parts[1].qid)))
+    model = rw.load_model(out)
+    np.testing.assert_allclose(model.coef_, ranker.coef_, rtol=1e-9)
+    assert model.training_["measures"][0]["mean"] == pytest.approx(estimates_of(ranker)[0][rw.AP].mean)
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "parameters"),
+    [
+        ("ranksvm", ("--loss", "hinge"), {"loss": "hinge"}),
+        ("ranksvm", ("--loss", "logistic", "--weights", "per-query"), {"loss": "logistic", "weights": "per-query"}),
+        ("ranksvm", ("--margin", "position", "--seed", 3), {"margin": "position", "random_state": 3}),
+        ("ranksvm", ("--early-stopping",), {"early_stopping": True}),
+        ("order-preserving", ("--standardize", "dcg", "--cutoff", 5), {"standardize": "dcg", "cutoff": 5}),
+        ("order-preserving", ("--loss", "squared", "--normalize"), {"loss": "squared", "normalize": True}),
+        ("rankrls", ("--rule", "one-standard-error"), {"rule": "one-standard-error"}),
+        ("regression", ("--convention", "letor4"), {"convention": "letor4"}),
+        ("greedy-rankrls", ("--max-features", 2), {"n_features": rw.search(1, 2)}),
+    ],
+)
+def test_options_reach_the_library(run, parts, files, out, name, options, parameters):
+    ran = run("train", files[0], "--valid", files[1], "--ranker", name, *OPTIONS, *options, "--out", out)
+    assert ran.code == 0
+    ranker, model = fitted(name, parts, **parameters), rw.load_model(out)
+    np.testing.assert_allclose(model.coef_, ranker.coef_, rtol=1e-5, atol=1e-7)
+    for parameter, value in parameters.items():
+        assert model.parameters_[parameter] == (value if isinstance(value, str | int) else repr(value))
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "others"),
+    [
+        ("rankrls", ("--margin", "unit"), "ranksvm"),
+        ("order-preserving", ("--margin", "unit"), "ranksvm"),
+        ("ranksvm", ("--standardize", "dcg"), "order-preserving"),
+        ("ranksvm", ("--cutoff", "5"), "order-preserving"),
+        ("regression", ("--normalize",), "order-preserving"),
+        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm and order-preserving"),
+        ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
+        ("rankrls", ("--seed", "3"), "ranksvm and order-preserving and greedy-rankrls"),
+    ],
+)
+def test_options_of_other_rankers_are_refused(run, tmp_path, out, name, option, others):
+    ran = run("train", tmp_path / "none.txt", "--ranker", name, *option, "--out", out)
+    assert (ran.code, ran.out) == (2, "")
+    option = next(word for word in option if word.startswith("--") and word != "--valid")
+    assert f"{option} is for {others}, not for {name}" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--ranker", "ranknet"), "--ranker must be one of ranksvm, "),
+        (("--measure", "ndgc@10"), "ndgc@10"),
+        (("--alpha", "0"), "--alpha"),
+        (("--convention", "letor5"), "convention"),
+        (("--rule", "worst"), "rule"),
+        (("--cutoff", "0", "--ranker", "order-preserving"), "--cutoff must be at least 1"),
+        (("--max-features", "0", "--ranker", "greedy-rankrls"), "--max-features must be at least 1"),
+        (("--seed", "-1"), "--seed must be at least 0"),
+        (("--early-stopping",), "--early-stopping needs --valid"),
+    ],
+)
+def test_wrong_values_are_told_before_anything_is_read(run, tmp_path, out, options, told):
+    ran = run("train", tmp_path / "none.txt", *options, "--out", out)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--loss", "squared-hing"), "loss"),
+        (("--weights", "heavy"), "weights"),
+        (("--margin", "wide"), "margin"),
+        (("--ranker", "order-preserving", "--standardize", "err"), "standardize"),
+        (("--ranker", "greedy-rankrls", "--max-features", "7"), "--max-features is 7"),
+    ],
+)
+def test_values_that_the_library_or_the_data_refuse(run, files, out, options, told):
+    ran = run("train", files[0], *options, "--out", out)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert not out.exists()
+
+
+# Files
+
+
+def test_an_output_is_asked_for_and_possible(run, files, tmp_path):
+    ran = run("train", files[0])
+    assert ran.code == 2
+    assert "--out" in ran.err
+    before = files[0].read_bytes()
+    assert run("train", files[0], "--out", files[0]).code == 2
+    assert run("train", files[0], "--valid", files[1], "--out", files[1]).code == 2
+    assert run("train", tmp_path / "none.txt", "--out", tmp_path / "none" / "model.json").code == 73
+    assert files[0].read_bytes() == before
+
+
+def test_missing_and_malformed_files(run, files, out, tmp_path):
+    none = tmp_path / "none.txt"
+    for arguments in ((none,), (files[0], "--valid", none)):
+        ran = run("train", *arguments, "--out", out)
+        assert (ran.code, ran.out) == (66, "")
+        assert str(none) in ran.err
+    files[0].write_text("1 qid:1 1:x\n")
+    assert run("train", files[0], "--out", out).code == 65
+    assert not out.exists()
+
+
+# While it trains
+
+
+def test_iterations_are_told_where_asked_for(run, files, out):
+    arguments = ("train", files[0], "--valid", files[1], *OPTIONS, "--out", out)
+    assert run(*arguments).err == ""
+    ran = run(*arguments, "--verbose")
+    assert ran.code == 0
+    header, *lines = ran.err.splitlines()
+    assert header.split() == ["alpha", "iteration", "objective", "relative", "gap", "passes", "AP"]
+    assert len({len(line) for line in (header, *lines)}) == 1
+    assert {float(line.split()[0]) for line in lines} == {1.0, 16.0}
+    assert all(float(line.split()[3]) >= 0 for line in lines)
+
+
+def test_a_line_for_each_iteration(capsys):
+    tell = IterationLines("nDCG @ 10")
+    tell(Iteration(0.03125, 1, 123.456, 12.3456, 2, None))
+    tell(Iteration(0.03125, 2, 100.0, 1e-5, 14, 0.51239))
+    assert capsys.readouterr().err.splitlines() == [
+        "      alpha  iteration       objective  relative gap  passes  nDCG @ 10",
+        "    0.03125          1         123.456       1.0e-01       2          –",
+        "    0.03125          2             100       1.0e-07      14     0.5124",
+    ]
+    tell = IterationLines(None)
+    tell(Iteration(1.0, 1, 0.0, 0.0, 1, None, fold=3))
+    tell(Iteration(1.0, 1, 0.0, 0.0, 2, None))
+    assert capsys.readouterr().err.splitlines() == [
+        "      alpha  iteration       objective  relative gap  passes     fold",
+        "          1          1               0       0.0e+00       1        3",
+        "          1          1               0       0.0e+00       2      all",
+    ]
+
+
+def test_steps_and_gap_can_be_set(run, files, out):
+    ran = run("train", files[0], "--alpha", "2^-10", "--max-iter", "1", "--tol", "1e-12", "--out", out, "--verbose")
+    assert ran.code == 0
+    assert len([line for line in ran.err.splitlines() if line.endswith("all")]) == 1
+    assert "warning: alpha = 0.000976562: after 1 steps" in ran.err
+    assert run("train", files[0], "--tol", "-1", "--out", out).code == 2
+
+
+def test_training_that_does_not_converge_is_told(run, files, out, monkeypatch):
+    monkeypatch.setattr(rw, "RankSVM", partial(rw.RankSVM, max_iter=1, tol=1e-12))
+    ran = run("train", files[0], "--alpha", "2^-10", "--out", out)
+    assert ran.code == 0
+    assert re.fullmatch("warning: .*after 1 steps.*\n", ran.err)
+    assert rw.load_model(out).training_["converged"] is False
