@@ -9,7 +9,17 @@ from pathlib import Path
 
 from benchmarks.timing import Row, table
 
-NAMES = ("measures", "read_svmlight", "rankrls", "lqo", "greedy", "growth")
+NAMES = (
+    "measures",
+    "read_svmlight",
+    "rankrls",
+    "lqo",
+    "greedy",
+    "growth",
+    "ranksvm",
+    "order_preserving",
+    "position",
+)
 
 
 def main() -> None:
