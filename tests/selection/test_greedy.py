@@ -300,7 +300,33 @@ def test_wide_sparse_data_are_not_made_dense():
 def test_passes_over_the_data(method):
     X, y, qid = plain_collection()
     ranker = rw.GreedyRankRLS(rw.search(0.1, 1, 10), 4, method=method, measures=()).fit(X, y, qid=qid)
-    assert ranker.passes_ == {"gram": 1, "stream": 1 + 3 * 3, "direct": 3 * 4 * 2}[method]
+    assert ranker.passes_ == {"gram": 1, "stream": 2, "direct": 3 * 4 * 2}[method]  # stream: likely features come along
+
+
+@pytest.mark.parametrize(("store", "most"), [(np.asarray, 1 + 19 // 3), (sp.csr_array, 1 + 19)])
+def test_a_pass_serves_several_steps(store, most):
+    """Dense data give the rows of the features likely to be selected next in the same pass; nothing else changes."""
+    X, y, qid = plain_collection(n=40, rows=403)
+    stream, gram = (
+        rw.GreedyRankRLS(1.0, 20, method=method, measures=()).fit(store(X), y, qid=qid) for method in ("stream", "gram")
+    )
+    assert stream.passes_ <= most
+    assert [step.feature for step in stream.path_] == [step.feature for step in gram.path_]
+    np.testing.assert_allclose(
+        [step.criterion for step in stream.path_], [step.criterion for step in gram.path_], rtol=1e-12
+    )
+
+
+def test_dropping_reads_what_it_selects_again_together():
+    X, y, qid = plain_collection(n=40, rows=403)
+    data = centred(rw.Queries(X, y, qid))
+    selector = StreamSelector(data, 14, can_drop=True)
+    selector.start(1.0)
+    for feature in range(39, 26, -1):
+        selector.add(feature)
+    before = data.passes
+    selector.drop(5)
+    assert data.passes - before <= 2  # twelve features, six in a pass
 
 
 def test_path_tells_what_retraining_and_validation_say():

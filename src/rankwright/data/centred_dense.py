@@ -14,10 +14,14 @@ from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
 
 # Rows that are centred together: a block of them stays in a core's cache between centring and multiplying.
 _ROWS_PER_BLOCK = 1024
+# Rows of H that `column_products` computes in little more than the time of reading X.
+_PRODUCTS_PER_PASS = 6
 
 
 class DenseQueries(CentredQueries):
     """X in C order is read where it is; in another order it is copied once."""
+
+    products_per_pass = _PRODUCTS_PER_PASS
 
     def __init__(self, queries: Queries) -> None:
         super().__init__(queries)
@@ -113,11 +117,11 @@ class DenseQueries(CentredQueries):
         self._means = means
         return moments
 
-    def column_products(self, column: int, out: Array) -> None:
+    def column_products(self, columns: Columns, out: Array) -> None:
         """Both columns are centred before they are multiplied, so that large offsets do no harm."""
         for_query_ranges(
             lambda first, last: kernels.column_products(
-                self._x, self.rows, self.offsets, self._query_means(), column, first, last, out
+                self._x, self.rows, self.offsets, self._query_means(), columns, first, last, out
             ),
             self.offsets,
         )
@@ -154,9 +158,9 @@ class DenseQueries(CentredQueries):
 
     def total_column_products(self, column: int) -> Array:
         """The sum over queries."""
-        products = np.empty((self.n_queries, self.n_features))
-        self.column_products(column, products)
-        total: Array = products.sum(axis=0)
+        products = np.empty((1, self.n_queries, self.n_features))
+        self.column_products(np.array([column], np.intp), products)
+        total: Array = products[0].sum(axis=0)
         return total
 
     def back_fitting_errors(

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel
+from rankwright.engines.compile import kernel, summing_kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]
+
+# Documents whose products are summed before they are added to a row of H: so the row is loaded and stored less often.
+_TOGETHER = 4
 
 
 @kernel
@@ -48,7 +51,7 @@ def centre_rows(
             centred[i] = row[i] - mean[i]
 
 
-@kernel
+@summing_kernel
 def query_sums(
     x: Floats,
     rows: Indices,
@@ -60,11 +63,12 @@ def query_sums(
     squares: Floats,
     products: Floats,
 ) -> None:
-    """For each query x̄_q, the diagonal of X̂_qᵀX̂_q, and X̂_qᵀŷ_q."""
+    """For each query x̄_q, the diagonal of X̂_qᵀX̂_q, and X̂_qᵀŷ_q; a query is in the cache when it is read again."""
     n = x.shape[1]
-    means(x, rows, offsets, first, last, out_means[first:last])
+    square, product = np.empty(n), np.empty(n)
     for q in range(first, last):
-        mean, square, product = out_means[q], squares[q], products[q]
+        means(x, rows, offsets, q, q + 1, out_means[q : q + 1])
+        mean = out_means[q]
         square[:] = 0
         product[:] = 0
         for d in range(offsets[q], offsets[q + 1]):
@@ -73,23 +77,39 @@ def query_sums(
                 centred = row[i] - mean[i]
                 square[i] += centred * centred
                 product[i] += centred * y
+        squares[q] = square
+        products[q] = product
+
+
+@summing_kernel
+def column_products(
+    x: Floats, rows: Indices, offsets: Indices, means: Floats, columns: Indices, first: int, last: int, out: Floats
+) -> None:
+    """out[j, q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
+    n = x.shape[1]
+    centred, products = np.empty((_TOGETHER, n)), np.empty((len(columns), n))
+    for q in range(first, last):
+        products[:] = 0
+        for d in range(offsets[q], offsets[q + 1], _TOGETHER):
+            _centre_together(x, rows, d, offsets[q + 1], means[q], centred)
+            for j in range(len(columns)):
+                b = columns[j]
+                f0, f1, f2, f3 = centred[0, b], centred[1, b], centred[2, b], centred[3, b]
+                for i in range(n):
+                    products[j, i] += f0 * centred[0, i] + f1 * centred[1, i] + f2 * centred[2, i] + f3 * centred[3, i]
+        out[:, q] = products
 
 
 @kernel
-def column_products(
-    x: Floats, rows: Indices, offsets: Indices, means: Floats, column: int, first: int, last: int, out: Floats
-) -> None:
-    """X̂_qᵀ x̂_b for one column b and each query: row b of the query's Gram matrix."""
-    n = x.shape[1]
-    for q in range(first, last):
-        mean, products = means[q], out[q]
-        products[:] = 0
-        for d in range(offsets[q], offsets[q + 1]):
-            row = x[rows[d]]
-            factor = row[column] - mean[column]
-            if factor != 0:
-                for i in range(n):
-                    products[i] += factor * (row[i] - mean[i])
+def _centre_together(x: Floats, rows: Indices, begin: int, end: int, mean: Floats, out: Floats) -> None:
+    """The centred rows of documents begin, begin + 1, …, as many as ``out`` has; from ``end`` on, zeros."""
+    for place in range(_TOGETHER):
+        if begin + place < end:
+            row = x[rows[begin + place]]
+            for i in range(len(row)):
+                out[place, i] = row[i] - mean[i]
+        else:
+            out[place] = 0
 
 
 @kernel

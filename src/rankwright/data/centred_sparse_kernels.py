@@ -82,25 +82,26 @@ def column_products(
     indptr: Indices,
     rows: Indices,
     offsets: Indices,
-    column: int,
+    columns: Indices,
     first: int,
     last: int,
     out: Floats,
 ) -> None:
-    """X̂_qᵀ x̂_b for one column b and each query: row b of the query's Gram matrix."""
+    """out[j, q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
     largest = 0
     for q in range(first, last):
         largest = max(largest, offsets[q + 1] - offsets[q])
     factors = np.empty(largest)
     for q in range(first, last):
-        products = out[q]
-        products[:] = 0
-        centred_column(data, indices, indptr, rows, offsets[q], offsets[q + 1], column, factors)
-        for d in range(offsets[q], offsets[q + 1]):
-            factor = factors[d - offsets[q]]
-            if factor != 0:
-                for e in range(indptr[rows[d]], indptr[rows[d] + 1]):
-                    products[indices[e]] += factor * data[e]
+        for j in range(len(columns)):
+            products = out[j, q]
+            products[:] = 0
+            centred_column(data, indices, indptr, rows, offsets[q], offsets[q + 1], columns[j], factors)
+            for d in range(offsets[q], offsets[q + 1]):
+                factor = factors[d - offsets[q]]
+                if factor != 0:
+                    for e in range(indptr[rows[d]], indptr[rows[d] + 1]):
+                        products[indices[e]] += factor * data[e]
 
 
 @kernel

@@ -13,12 +13,13 @@ takes β_i x̃_b off every other candidate, where β_i = x̃_bᵀx̃_i/d_b in tr
     d_i −= β_i² d_b,   r_i −= β_i r_b,   v_i −= 2β_i ρ_i − β_i² v_b,   f_i −= β_i f_b + g_b(ρ_i − β_i v_b).
 
 All β and ρ are kept, to find those of the next b from row b of the Gram matrix H^q = X̂_qᵀX̂_q: 2·N·n·k numbers, where
-algorithm 1 keeps and rewrites two matrices as large as the data. X is read once per selected feature, for these rows;
-or once in all, if the N Gram matrices fit in memory.
+algorithm 1 keeps and rewrites two matrices as large as the data. X is read for these rows, at most once per selected
+feature; or once in all, if the N Gram matrices fit in memory.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -42,7 +43,7 @@ class Selected:
         # Dropping features takes H between them, by the later one of a pair, and h = X̂_qᵀŷ_q.
         self.can_drop = can_drop
         dropped = capacity if can_drop else 0
-        self.grams, self.products = np.empty((dropped, problems, dropped)), np.empty((problems, dropped))
+        self.grams, self.products = np.empty((dropped, len(norms), dropped)), np.empty((len(norms), dropped))
         self.start(1.0)
 
     def start(self, alpha: float) -> None:
@@ -102,7 +103,7 @@ class Selected:
 
     def errors_without_each(self) -> Array:
         """The squared leave-query-out error of S without its first, second, … feature."""
-        grams, products, weights = self._grams(), self.products[:-1, : self.size], self.weights_without_each()
+        grams, products, weights = self._grams(), self.products[:, : self.size], self.weights_without_each()
         residual = np.einsum("qjs,qjs->qs", weights, grams @ weights - 2 * products[:, :, None])
         errors: Array = residual.sum(axis=0) + float(self._target_norms.sum())
         return errors
@@ -113,7 +114,7 @@ class Selected:
         remaining = sum_over_others(self._grams())
         remaining[:, every, every] += self.alpha
         inverse = _scaled_inverse(remaining)
-        weights = inverse @ sum_over_others(self.products[:-1, : self.size])[:, :, None]
+        weights = inverse @ sum_over_others(self.products[:, : self.size])[:, :, None]
         diagonal = np.diagonal(inverse, axis1=1, axis2=2)[:, None, :]
         without: Array = weights - inverse * (np.swapaxes(weights, 1, 2) / diagonal)
         without[:, every, every] = 0
@@ -121,7 +122,7 @@ class Selected:
 
     def _grams(self) -> Array:
         """H between the selected features, for every query."""
-        lower = np.tril(self.grams[: self.size, :-1, : self.size].transpose(1, 0, 2))
+        lower = np.tril(self.grams[: self.size, :, : self.size].transpose(1, 0, 2))
         grams: Array = lower + np.tril(lower, -1).transpose(0, 2, 1)
         return grams
 
@@ -129,8 +130,8 @@ class Selected:
 def sum_over_others(rows: Array) -> Array:
     """Σ_{p≠q} rows[p] for every q, by sums from both ends: nothing is subtracted."""
     flat = rows.reshape(len(rows), 1, -1)
-    out = np.empty((len(rows), flat.shape[2]))
-    kernels.sum_over_others(flat, 0, out)
+    out, nothing = np.empty((len(rows), flat.shape[2])), np.zeros(flat.shape[2])
+    kernels.sum_over_others(flat, 0, nothing, nothing, 0, len(rows), out)
     return out.reshape(rows.shape)
 
 
@@ -149,37 +150,36 @@ def _scaled_inverse(matrices: Array) -> Array:
 class Candidates:
     """Some columns of X in every problem: β and ρ of each with every selected feature, and d, r, v, f.
 
-    Columns that have been selected stay until half of all are, and are then left out: moving takes time, too.
+    Columns that have been selected stay until they are g of w with g² ≥ 2w, and are then left out: moving the others
+    together takes about as long as a step does, of which it then saves g/w for g steps, and half of that on the way.
     """
 
     def __init__(self, problems: int, n_columns: int, capacity: int) -> None:
-        self._problems, self._capacity = problems, max(capacity, 1)
+        self._history = np.empty((problems, 2 * max(capacity, 1) * n_columns))  # rows of β and ρ, step by step
+        self._moments = np.empty((problems, 4 * n_columns))
         self._all_columns = np.arange(n_columns)
-        self._history_memory = np.empty(problems * self._capacity * 2 * n_columns)
-        self._moments_memory = np.empty(problems * 4 * n_columns)
-        self._others = np.empty((problems, n_columns))
+        # Sums over all other queries: from those before and after a block of problems, and from those in it.
+        self._block = max(1, math.isqrt(problems))
+        self._n_blocks = -(-problems // self._block)
         self._lay_out(self._all_columns)
 
     def _lay_out(self, columns: Columns) -> None:
-        """Take the front of the memory for these columns."""
-        problems, width = self._problems, len(columns)
+        """Take the front of each problem's memory for these columns."""
         self._columns = columns
         self._place_of = np.full(len(self._all_columns), -1)
-        self._place_of[columns] = np.arange(width)
-        history, moments = (problems, self._capacity, 2, width), (problems, 4, width)
-        self._history = self._history_memory[: np.prod(history)].reshape(history)
-        self._moments = self._moments_memory[: np.prod(moments)].reshape(moments)
-        self._changes = np.zeros(width)
+        self._place_of[columns] = np.arange(len(columns))
+        self._is_gone = np.zeros(len(columns), bool)
 
     def start(self, squares: Array, products: Array, alpha: float) -> None:
         """Nothing is selected: v = H_ii and f = h_i on the query, d = Σ H_ii + λ and r = Σ h_i over the others."""
         self._lay_out(self._all_columns)
-        pivot, covariance, norm, residual = np.moveaxis(self._moments, 1, 0)
-        norm[:-1], residual[:-1] = squares, products
-        norm[-1] = residual[-1] = 0
-        pivot[:] = sum_over_others(norm) + alpha
-        covariance[:] = sum_over_others(residual)
-        self._add_up(lambda first, last, changes: kernels.add_changes(self._moments, first, last, changes))
+        sums = squares[:, None], products[:, None]
+        around = self._sums_around_blocks(sums[0], 0), self._sums_around_blocks(sums[1], 0)
+        self._add_up(
+            lambda first, last, changes: kernels.start(
+                *sums, *around, self._block, alpha, self._moments, first, last, changes
+            )
+        )
 
     def sweep(
         self,
@@ -194,43 +194,59 @@ class Candidates:
 
         ``history`` has its β and ρ; if it is one of the columns, they are written there first.
         """
-        others = self._others  # made once: memory that is touched for the first time takes longer than the sums
-        kernels.sum_over_others(products, slot, others)
-        place = -1 if column is None else int(self._place_of[column])
+        place, width = -1 if column is None else int(self._place_of[column]), len(self._columns)
+        kept = self._kept_without(place)
+        if len(kept) < width:
+            self._lay_out(self._columns[kept])
         of_b = (place, history, selected.moments, selected.alpha)
-        of_all = (self._columns, self._history, self._moments)
+        of_all = (kept, self._columns, self._history, self._moments)
+        around = self._sums_around_blocks(products, slot)
         self._add_up(
             lambda first, last, changes: kernels.sweep(
-                products, slot, others, step, *of_b, *of_all, first, last, changes
+                products, slot, around, self._block, step, *of_b, width, *of_all, first, last, changes
             )
         )
 
-    def _add_up(self, add: Callable[[int, int, Array], None]) -> None:
-        """Run over all problems, and add up the changes in the order of the problems."""
-        width = len(self._columns)
-        self._changes = sum_over_query_ranges(add, np.arange(self._problems + 1) * width, (width,))
+    def _kept_without(self, place: int) -> Columns:
+        """The places to keep once the column at a place has gone, too: all, if leaving out does not pay yet."""
+        if place >= 0:
+            self._is_gone[place] = True
+        gone, width = int(self._is_gone.sum()), len(self._columns)
+        return np.flatnonzero(~self._is_gone) if 2 * width <= gone**2 and gone < width else np.arange(width)
 
-    def leave_out(self, features: list[int]) -> None:
-        """Narrow the memory in use, if at least half of the columns are among these features."""
-        places = np.flatnonzero(~np.isin(self._columns, features))
-        if 0 < 2 * len(places) <= len(self._columns):
-            width, step = len(self._columns), len(features)
-            unused = 2 * (self._capacity - step)
-            kernels.keep_places(self._history_memory, self._problems, 2 * step, unused, width, places)
-            kernels.keep_places(self._moments_memory, self._problems, 4, 0, width, places)
-            changes = self._changes[places]
-            self._lay_out(self._columns[places])
-            self._changes = changes
+    def _sums_around_blocks(self, products: Array, slot: int) -> Array:
+        """Σ products[q, slot] over the queries before each block, and after it."""
+        around = np.empty((2, self._n_blocks, products.shape[2]))
+        kernels.sums_around_blocks(products, slot, self._block, *around)
+        return around
+
+    def _add_up(self, add: Callable[[int, int, Array], None]) -> None:
+        """Run over all blocks of problems, and add up the changes in the order of the problems."""
+        width = len(self._columns)
+        blocks = np.arange(self._n_blocks + 1) * (self._block * width)
+        self._changes = sum_over_query_ranges(add, blocks, (width,))
 
     def changes(self, columns: Columns) -> Array:
         """What adding each of the columns changes in the squared leave-query-out error."""
         changes: Array = self._changes[self._place_of[columns]]
         return changes
 
+    def best_first(self) -> Columns:
+        """The columns that have not been selected, those that lessen the squared error most first."""
+        left = np.flatnonzero(~self._is_gone)
+        best_first: Columns = self._columns[left[np.argsort(self._changes[left])]]
+        return best_first
+
     def history(self, column: int, size: int) -> Array:
         """β and ρ (2 × size) of a column with the selected features, in every problem."""
-        return self._history[:, :size, :, self._place_of[column]].swapaxes(1, 2)
+        rows = self._rows(self._history, 2 * size)
+        return rows[:, :, self._place_of[column]].reshape(len(rows), size, 2).swapaxes(1, 2)
 
     def moments(self, column: int) -> Array:
         """d, r, v and f of a column in every problem."""
-        return self._moments[:, :, self._place_of[column]].copy()
+        return self._rows(self._moments, 4)[:, :, self._place_of[column]].copy()
+
+    def _rows(self, memory: Array, count: int) -> Array:
+        """The first rows of each problem."""
+        width = len(self._columns)
+        return memory[:, : count * width].reshape(len(memory), count, width)

@@ -24,6 +24,7 @@ class Selector(ABC):
         self.data = data
         self.capacity = capacity
         self.selected = Selected(data.norms(), capacity, can_drop=can_drop)
+        self._coming: list[int] = []  # features sure to be selected next
 
     def start(self, alpha: float) -> None:
         """Select nothing."""
@@ -39,10 +40,10 @@ class Selector(ABC):
 
     def drop(self, position: int) -> None:
         """Take the feature at a position of the selection back out: select the others again."""
-        others = [feature for place, feature in enumerate(self.selected.features) if place != position]
+        self._coming = [feature for place, feature in enumerate(self.selected.features) if place != position]
         self.start(self.selected.alpha)
-        for feature in others:
-            self.add(feature)
+        while self._coming:
+            self.add(self._coming.pop(0))
 
     def held_out_scores(self, weights: Array) -> Array:
         """The scores of every query by the model trained without it; ``weights`` are those of the selected features."""
@@ -54,7 +55,8 @@ class KeepingSelector(Selector):
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
-        self._candidates = Candidates(data.n_queries + 1, data.n_features, capacity)
+        steps = capacity if can_drop else capacity - 1  # the last feature is not taken out of the others
+        self._candidates = Candidates(data.n_queries + 1, data.n_features, steps)
         self._history = np.empty((data.n_queries + 1, 2, capacity))  # β and ρ of the last feature with those before
 
     def errors_with(self, columns: Columns) -> Array:
@@ -78,23 +80,29 @@ class KeepingSelector(Selector):
             return
         products, slot, target_product = self._row_of(feature)
         if selected.can_drop:
-            selected.note_products(products[:, slot, selected.features], np.append(target_product, 0.0))
+            selected.note_products(products[:, slot, selected.features], target_product)
         self._candidates.sweep(step, products, slot, selected, self._history, feature)
         selected.note_history(self._history)
-        self._candidates.leave_out(selected.features)
 
     @abstractmethod
     def _row_of(self, feature: int) -> tuple[Array, int, Array]:
-        """An array with row b of H in every problem, its place in there, and h_b."""
+        """An array with row b of H of every query, its place in there, and h_b."""
 
 
 class StreamSelector(KeepingSelector):
-    """Reads X once to start with and once for every selected feature."""
+    """Reads X once to start with, and again whenever a feature is selected whose row of H is not at hand.
+
+    Such a pass takes little longer for several rows than for one. So it also computes those of the features that now
+    lessen the error most: some of them will be selected next. The rows of the last two passes are kept.
+    """
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
         self._moments = data.query_moments()
-        self._row = np.zeros((data.n_queries + 1, 1, data.n_features))
+        self._per_pass = max(1, min(data.products_per_pass, capacity - 1))
+        self._rows = np.empty((2 * self._per_pass, data.n_queries, data.n_features))
+        self._features = np.full(2 * self._per_pass, -1)  # whose rows they are
+        self._older = 0
 
     def start(self, alpha: float) -> None:
         """Select nothing, and bring the candidates back to their beginning."""
@@ -102,8 +110,21 @@ class StreamSelector(KeepingSelector):
         self._candidates.start(*self._moments, alpha)
 
     def _row_of(self, feature: int) -> tuple[Array, int, Array]:
-        self.data.column_products(feature, self._row[:-1, 0])
-        return self._row, 0, self._moments.products[:, feature]
+        if feature not in self._features:
+            self._read_rows(feature)
+        rows = self._rows[int(np.argmax(self._features == feature))]
+        return rows[:, None], 0, self._moments.products[:, feature]
+
+    def _read_rows(self, feature: int) -> None:
+        """Compute the row of a feature and of those likely to follow, in place of the older half of the rows."""
+        newer = self._per_pass - self._older
+        at_hand = set(self._features[newer : newer + self._per_pass].tolist())
+        likely = dict.fromkeys([feature, *self._coming, *self._candidates.best_first()])
+        columns = np.array([column for column in likely if column not in at_hand][: self._per_pass], np.intp)
+        slots = slice(self._older, self._older + len(columns))
+        self.data.column_products(columns, self._rows[slots])
+        self._features[slots] = columns
+        self._older = newer
 
 
 class GramSelector(KeepingSelector):
@@ -112,9 +133,9 @@ class GramSelector(KeepingSelector):
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
         n = data.n_features
-        self._grams = np.zeros((data.n_queries + 1, n, n))
-        self._products = data.query_grams(self._grams[:-1])
-        self._squares = np.diagonal(self._grams[:-1], axis1=1, axis2=2).copy()
+        self._grams = np.empty((data.n_queries, n, n))
+        self._products = data.query_grams(self._grams)
+        self._squares = np.diagonal(self._grams, axis1=1, axis2=2).copy()
 
     def start(self, alpha: float) -> None:
         """Select nothing, and bring the candidates back to their beginning."""
@@ -152,14 +173,14 @@ class DirectSelector(Selector):
         self.selected.add(feature, candidate.moments(0))
         self.selected.note_history(self._histories[size])
         if self.selected.can_drop:
-            inner = np.column_stack([products[:, :, 0], np.append(moments.squares[:, 0], 0.0)])
-            self.selected.note_products(inner, np.append(moments.products[:, 0], 0.0))
+            inner = np.column_stack([products[:, :, 0], moments.squares[:, 0]])
+            self.selected.note_products(inner, moments.products[:, 0])
 
     def _worked_through(self, columns: Columns) -> tuple[Candidates, Array, QueryMoments]:
         """The columns after all selected features were taken out of them, and their rows of H."""
         selected, problems = self.selected, self.data.n_queries + 1
-        products = np.zeros((problems, selected.size, len(columns)))
-        moments = self.data.block_products(np.array(selected.features, np.intp), columns, products[:-1])
+        products = np.empty((self.data.n_queries, selected.size, len(columns)))
+        moments = self.data.block_products(np.array(selected.features, np.intp), columns, products)
         candidates = Candidates(problems, len(columns), selected.size)
         candidates.start(*moments, selected.alpha)
         for step in range(selected.size):
