@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,11 @@ def write_folds(folder: Path, parts: Sequence[bytes]) -> None:
             (inner / f"{name}.txt").write_bytes(content)
 
 
+def write_real_folds(folder: Path, real_data: Path) -> None:
+    """MQ2008 from its five parts."""
+    write_folds(folder, [gzip.decompress((real_data / "MQ2008" / f"S{i}.txt.gz").read_bytes()) for i in range(1, 6)])
+
+
 def write_synthetic_folds(folder: Path, *, seed: int = 0) -> None:
     """Thirty small queries with five features."""
     drawn = rw.datasets.make_queries(
@@ -32,3 +38,12 @@ def write_synthetic_folds(folder: Path, *, seed: int = 0) -> None:
         parts.append((folder / "part.txt").read_bytes())
         (folder / "part.txt").unlink()
     write_folds(folder, parts)
+
+
+def write_synthetic_yahoo(folder: Path, *, seed: int = 0) -> None:
+    """Thirty small queries with grades 0 to 4, as Yahoo's set 1 is laid out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mix = (0.3, 0.3, 0.2, 0.1, 0.1)
+    drawn = rw.datasets.make_queries(30, 8, 5, n_informative=2, n_correlated=2, grade_mix=mix, seed=seed).queries
+    for name, part in (("train", drawn[:18]), ("valid", drawn[18:24]), ("test", drawn[24:])):
+        rw.write_svmlight(part, folder / f"set1.{name}.txt")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from xml.etree import ElementTree
@@ -11,10 +10,11 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.reproduce.greedy_rankrls import Reproduction, find_collections, run
+from rankwright.reproduce.folds import find_collections
+from rankwright.reproduce.greedy_rankrls import Reproduction, run
 from rankwright.reproduce.published import GREEDY_RESULTS, GREEDY_SELECTIONS
-from rankwright.reproduce.report import write_report
-from tests.reproduce.layout import write_folds, write_synthetic_folds
+from rankwright.reproduce.greedy_rankrls_report import write_report
+from tests.reproduce.layout import write_real_folds, write_synthetic_folds
 
 MEASURES = {"MAP": rw.AP, "P@10": rw.P @ 10, "MeanNDCG": rw.MeanNDCG, "NDCG@10": rw.nDCG @ 10}
 
@@ -22,7 +22,7 @@ MEASURES = {"MAP": rw.AP, "P@10": rw.P @ 10, "MeanNDCG": rw.MeanNDCG, "NDCG@10":
 @pytest.fixture(scope="module", name="mq2008")
 def on_real_data(real_data, tmp_path_factory) -> Reproduction:
     folder = tmp_path_factory.mktemp("letor") / "MQ2008"
-    write_folds(folder, [gzip.decompress((real_data / "MQ2008" / f"S{i}.txt.gz").read_bytes()) for i in range(1, 6)])
+    write_real_folds(folder, real_data)
     return run({"MQ2008": folder})
 
 
@@ -146,16 +146,6 @@ def test_progress_ends_with_all_folds(collections):
 
 
 # What is found and what is written
-
-
-def test_collections_are_found(tmp_path):
-    with pytest.raises(FileNotFoundError, match="MQ2007 and MQ2008"):
-        find_collections(tmp_path)
-    (tmp_path / "mq2007").mkdir()
-    (tmp_path / "MQ2008").mkdir()
-    (tmp_path / "OHSUMED").mkdir()
-    assert find_collections(tmp_path) == {"MQ2007": tmp_path / "mq2007", "MQ2008": tmp_path / "MQ2008"}
-    assert find_collections(tmp_path / "MQ2008") == {"MQ2008": tmp_path / "MQ2008"}
 
 
 def test_results_are_rows_with_ours_and_the_papers(reproduction, tmp_path):

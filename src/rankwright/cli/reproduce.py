@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +15,8 @@ from rankwright.cli.progress import progress_bar
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rankwright.reproduce.greedy_rankrls import Reproduction
+    from rankwright.reproduce import greedy_rankrls as greedy
+    from rankwright.reproduce import order_preserving as ordered
 
 
 def greedy_rankrls(
@@ -33,30 +36,94 @@ def greedy_rankrls(
       rankwright reproduce greedy-rankrls --data LETOR4.0 --out results
       rankwright reproduce greedy-rankrls --data LETOR4.0/MQ2008 --out results
     """
-    from rankwright.reproduce.greedy_rankrls import find_collections, run
-    from rankwright.reproduce.report import FILES, write_report
+    from rankwright.reproduce.folds import find_collections
+    from rankwright.reproduce.greedy_rankrls import run
+    from rankwright.reproduce.greedy_rankrls_report import FILES, write_report
 
     with reading(data):
         collections = find_collections(data)
-    is_new = not out.exists()
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-    try:
-        for name in FILES:
-            check_output(out / name)
+    with _results_in(out, FILES):
         with progress_bar("training on five folds") as progress:
             reproduction = run(collections, progress=progress)
+        with writing(out):
+            written = write_report(reproduction, out)
+    print_table(_greedy_summary(reproduction))
+    _tell_written(written, out)
+
+
+def order_preserving(
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="The folder that holds MQ2007, MQ2008 or Yahoo's set1, or one of these itself."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")
+    ] = None,
+) -> None:
+    """Repeat the experiments on order-preserving losses.
+
+    Trains the preorder and order-preserving losses of Buffoni, Calauzènes, Gallinari and Usunier (2011,
+    section 6, tables 1 and 2) on the folds of MQ2007 and MQ2008 and on Yahoo's set1, whichever are there, with λ
+    chosen by the measure reported, and marks what is significantly worse. The position-sensitive ranker of
+    Riezler and De Bona, and RankSVM beside published figures of SVM-rank, come with it. With --out it writes
+    tables.md and results.json.
+
+    \b
+    Examples:
+      rankwright reproduce order-preserving --data LETOR4.0
+      rankwright reproduce order-preserving --data LETOR4.0/MQ2008 --out results
+    """
+    from rankwright.reproduce.folds import find_collections
+    from rankwright.reproduce.order_preserving import DATASETS, run
+    from rankwright.reproduce.order_preserving_report import FILES, write_report
+
+    with reading(data):
+        collections = find_collections(data, DATASETS)
+    with _results_in(out, FILES):
+        with progress_bar("training on every fold") as progress:
+            reproduction = run(collections, progress=progress)
+        if out is not None:
+            with writing(out):
+                written = write_report(reproduction, out)
+    print_table(_order_preserving_summary(reproduction))
+    if out is not None:
+        _tell_written(written, out)
+
+
+@contextmanager
+def _results_in(folder: Path | None, names: Sequence[str]) -> Iterator[None]:
+    """Make the folder for results and see that they can be written; if anything fails, what was made goes again."""
+    if folder is None:
+        yield
+        return
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for name in names:
+            check_output(folder / name)
+        yield
     except BaseException:
-        if is_new:
-            out.rmdir()
+        _remove_again(made, names)
         raise
-    with writing(out):
-        written = write_report(reproduction, out)
-    print_table(_summary(reproduction))
+
+
+def _remove_again(made: Sequence[Path], names: Sequence[str]) -> None:
+    """Remove the folders that were made, innermost first, with the results in them, but nothing of anybody else."""
+    with suppress(OSError):
+        for name in names if made else ():
+            (made[0] / name).unlink(missing_ok=True)
+        for path in made:
+            path.rmdir()
+
+
+def _tell_written(written: Sequence[Path], out: Path) -> None:
     typer.echo(f"wrote {', '.join(path.name for path in written)} to {out}", err=True)
 
 
-def _summary(reproduction: Reproduction) -> RenderableType:
+def _greedy_summary(reproduction: greedy.Reproduction) -> RenderableType:
     """Our averages beside the paper's, and how many of all published figures agree."""
     from rich.console import Group
 
@@ -79,8 +146,37 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _agreement(reproduction: Reproduction, dataset: str) -> str:
+def _agreement(reproduction: greedy.Reproduction, dataset: str) -> str:
     rows = [row for row in reproduction.all_rows() if row.dataset == dataset]
     published = [row for row in rows if row.paper is not None]
     agree = sum(row.agrees for row in published)
     return f"{dataset}: {agree} of {len(published)} published figures agree to 0.0001"
+
+
+def _order_preserving_summary(reproduction: ordered.Reproduction) -> RenderableType:
+    """Every table of averages, and what the arrow means."""
+    from rich.console import Group
+
+    from rankwright.measures.tables import rich_table
+    from rankwright.reproduce.order_preserving_report import TITLES, average_cells
+
+    shown: list[RenderableType] = []
+    for dataset in reproduction.results:
+        for table, title in TITLES.items():
+            shown.append(rich_table(*average_cells(reproduction, dataset, table), title=f"{dataset}: {title}"))
+        shown += _letor_summary(reproduction, dataset)
+    return Group(*shown, "averages over folds; ↓ is significantly worse than the best of its table")
+
+
+def _letor_summary(reproduction: ordered.Reproduction, dataset: str) -> list[RenderableType]:
+    """RankSVM beside the published figures of SVM-rank, where there are any."""
+    from rankwright.measures.tables import rich_table
+    from rankwright.reproduce.order_preserving import LETOR_SYSTEMS
+    from rankwright.reproduce.order_preserving_report import LETOR_TITLE, letor_tables
+
+    rows = []
+    for table in letor_tables(dataset):
+        averages = [figure for figure in reproduction.letor_figures(table) if figure.fold == "avg"]
+        rows.append([table.measure, *(_figure(figure.ours) for figure in averages), _figure(averages[0].paper)])
+    header = ["LETOR 4.0 measures", *LETOR_SYSTEMS, "SVM-rank (paper)"]
+    return [rich_table(header, rows, title=f"{dataset}: {LETOR_TITLE}")] if rows else []

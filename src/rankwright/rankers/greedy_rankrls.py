@@ -56,8 +56,8 @@ _SELECTORS: dict[str, type[Selector]] = {"gram": GramSelector, "stream": StreamS
 class GreedyRankRLS(LinearRanker):
     """RankRLS on few features: each step adds the one with the least squared leave-query-out error (paper G, eq. 7).
 
-    The result is that of retraining RankRLS for every candidate feature and every query left out. It costs about one
-    pass over X at most for each selected feature; or one for all λ and k, if the Gram matrices of the queries fit in memory.
+    The result is that of retraining RankRLS for every candidate feature and every query left out. It costs at most
+    one pass over X for each selected feature; or one for all λ and k, if the Gram matrices of the queries fit in memory.
 
     Parameters
     ----------

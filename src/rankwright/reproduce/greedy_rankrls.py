@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.datasets import LetorFold, load_letor
-from rankwright.errors import DataError
+from rankwright.datasets import LetorFold
 from rankwright.measures import AP, MeanNDCG, Measure, P, evaluate, nDCG
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.rankrls import RankRLS
+from rankwright.reproduce.folds import Progress, on_every_fold
 from rankwright.reproduce.published import (
     FOLDS,
     FOLDS_AND_AVERAGE,
@@ -27,7 +26,6 @@ from rankwright.reproduce.published import (
 from rankwright.selection.path import SelectionPath
 from rankwright.selection.search import search
 
-DATASETS = ("MQ2007", "MQ2008")
 MEASURES: dict[str, Measure] = {"MAP": AP, "P@10": P @ 10, "MeanNDCG": MeanNDCG, "NDCG@10": nDCG @ 10}
 CURVES = ("MAP", "MeanNDCG")
 GREEDY, PLAIN = "GRankRLS", "RankRLS"
@@ -37,8 +35,6 @@ GREEDY_ALPHAS = tuple(2.0**power for power in range(11))
 
 TOLERANCE = 1e-4
 _MOST_SELECTED = 10  # the tables show the first ten features
-
-Progress = Callable[[float, float], None]
 
 
 def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress | None = None) -> Reproduction:
@@ -50,48 +46,13 @@ def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress
     Parameters
     ----------
     collections : name → folder
-        "MQ2007", "MQ2008" or both, as :func:`find_collections` finds them.
+        "MQ2007", "MQ2008" or both, as :func:`rankwright.reproduce.folds.find_collections` finds them.
     progress : called with the folds done, in fractions, and the folds in all
     """
-    total = len(FOLDS) * len(collections)
-    results: dict[str, tuple[FoldResult, ...]] = {}
-    for dataset, root in collections.items():
-        folds: list[FoldResult] = []
-        for fold in FOLDS:
-            before = len(FOLDS) * len(results) + len(folds)
-            parts = load_letor(root, fold, dtype=np.float64)
-            folds.append(_run_fold(parts, _part_of(progress, before, total)))
-            if folds[0].n_features != folds[-1].n_features:
-                widths = f"{folds[-1].n_features} features, but fold 1 has {folds[0].n_features}"
-                raise DataError(f"{os.fspath(root)}: fold {fold} has {widths}")
-        results[dataset] = tuple(folds)
-    if progress is not None:
-        progress(total, total)
-    return Reproduction(results)
+    return Reproduction(on_every_fold(collections, _run_fold, progress))
 
 
-def find_collections(root: str | os.PathLike[str]) -> dict[str, Path]:
-    """The folders MQ2007 and MQ2008 in a folder, or the folder itself if it is one of them."""
-    folder = Path(root)
-    inside = {path.name.upper(): path for path in sorted(folder.iterdir()) if path.is_dir()}
-    found = {name: inside[name] for name in DATASETS if name in inside}
-    own_name = folder.resolve().name.upper()
-    found = found or {name: folder for name in DATASETS if name in own_name}
-    if not found:
-        raise FileNotFoundError(
-            f"looked for the folders {' and '.join(DATASETS)} in it, with Fold1 to Fold5 in each, and found neither"
-        )
-    return found
-
-
-def _part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Progress within one fold as progress of the whole."""
-    if progress is None:
-        return None
-    return lambda done, steps: progress(before + done / steps, total)
-
-
-def _run_fold(parts: LetorFold, progress: Progress | None) -> FoldResult:
+def _run_fold(_: str, parts: LetorFold, progress: Progress | None) -> FoldResult:
     plain = RankRLS(alpha=search(*RANKRLS_ALPHAS), measures=AP, convention="letor4")
     plain.fit(parts.train, valid=parts.vali)
     greedy = GreedyRankRLS(
@@ -137,11 +98,6 @@ class FoldResult:
     selected: tuple[int, ...]
     results: dict[str, dict[str, float]]
     curves: dict[str, npt.NDArray[np.float64]]
-
-    @property
-    def n_features(self) -> int:
-        """How many features there were to choose from."""
-        return int(self.curves["MAP"].shape[1])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from typing import Literal
 
 Fold = int | Literal["avg"]
 
+YAHOO = "Yahoo"  # the first of the two sets of Yahoo's challenge, which paper O calls YLTRC
+
 FOLDS = (1, 2, 3, 4, 5)
 FOLDS_AND_AVERAGE: tuple[Fold, ...] = (*FOLDS, "avg")
 
@@ -33,6 +35,19 @@ class MeasureTable:
     dataset: str
     measure: str
     systems: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class OrderPreservingTable:
+    """Test results of three systems (paper O, tables 1 and 2): by system, ERR, DCG and NDCG.
+
+    ``worse`` holds what the paper marks as significantly worse than the best: pairs of system and measure.
+    """
+
+    number: int
+    dataset: str
+    systems: dict[str, tuple[float, float, float]]
+    worse: frozenset[tuple[str, str]] = frozenset()
 
 
 GREEDY_SELECTIONS = (
@@ -137,6 +152,49 @@ GREEDY_RESULTS = (
             "GRankRLS": (0.1920, 0.1585, 0.2558, 0.2940, 0.2254, 0.2251),
             "RankRLS": (0.2145, 0.1669, 0.2489, 0.2874, 0.2165, 0.2268),
             "RankSVM": (0.2117, 0.1738, 0.2494, 0.2892, 0.2155, 0.2279),
+        },
+    ),
+)
+
+ORDER_PRESERVING_RESULTS = (
+    OrderPreservingTable(
+        1,
+        YAHOO,
+        {
+            "PreOrder": (0.4392, 1.6894, 0.8332),
+            "Consist^DCG": (0.4469, 1.7025, 0.8349),
+            "Consist^NDCG": (0.4472, 1.7021, 0.8374),
+        },
+        worse=frozenset(
+            {("PreOrder", "ERR"), ("PreOrder", "DCG"), ("PreOrder", "NDCG"), ("Consist^DCG", "NDCG")},
+        ),
+    ),
+    OrderPreservingTable(
+        1,
+        "MQ2007",
+        {
+            "PreOrder": (0.31392, 1.7678, 0.66696),
+            "Consist^DCG": (0.316, 1.76806, 0.66714),
+            "Consist^NDCG": (0.3134, 1.76566, 0.66858),
+        },
+    ),
+    OrderPreservingTable(
+        2,
+        YAHOO,
+        {
+            "PreOrder^Norm": (0.4458, 1.6988, 0.8370),
+            "PreOrder^Norm+DCG": (0.4499, 1.7072, 0.8376),
+            "Consist^Norm+DCG": (0.4511, 1.7082, 0.8370),
+        },
+        worse=frozenset({("PreOrder^Norm", "ERR"), ("PreOrder^Norm", "DCG")}),
+    ),
+    OrderPreservingTable(
+        2,
+        "MQ2007",
+        {
+            "PreOrder^Norm": (0.31278, 1.76412, 0.66794),
+            "PreOrder^Norm+DCG": (0.31276, 1.77058, 0.6714),
+            "Consist^Norm+DCG": (0.31746, 1.77124, 0.67032),
         },
     ),
 )

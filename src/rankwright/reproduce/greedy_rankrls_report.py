@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
-from rankwright.data.paths import atomic_path
 from rankwright.report import line_chart
-from rankwright.reproduce.greedy_rankrls import CURVES, DATASETS, GREEDY, GREEDY_ALPHAS, PLAIN, Reproduced, Reproduction
+from rankwright.reproduce.folds import LETOR
+from rankwright.reproduce.greedy_rankrls import CURVES, GREEDY, GREEDY_ALPHAS, PLAIN, Reproduced, Reproduction
+from rankwright.reproduce.output import json_rows, power_of_two, table_head, table_line, write_texts
 from rankwright.reproduce.published import (
     FOLDS,
     FOLDS_AND_AVERAGE,
@@ -22,11 +20,10 @@ from rankwright.reproduce.published import (
 
 FIGURES = {
     f"figure{number}.svg": (dataset, measure)
-    for number, (dataset, measure) in enumerate(((d, m) for d in DATASETS for m in CURVES), start=1)
+    for number, (dataset, measure) in enumerate(((d, m) for d in LETOR for m in CURVES), start=1)
 }
 FILES = ("tables.md", "results.json", *FIGURES)
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INTRODUCTION = """\
 # Greedy RankRLS on LETOR 4.0: the published tables beside ours
 
@@ -39,17 +36,8 @@ there.
 
 def write_report(reproduction: Reproduction, folder: Path) -> list[Path]:
     """Write tables.md, results.json and the figures of the collections that were there, each whole or not at all."""
-    contents = {"tables.md": tables(reproduction), "results.json": results(reproduction), **figures(reproduction)}
-    for name, content in contents.items():
-        with atomic_path(folder / name) as temporary:
-            temporary.write_text(content, encoding="utf-8")
-    return [folder / name for name in contents]
-
-
-def results(reproduction: Reproduction) -> str:
-    """Every published figure of the collections that were there, with ours, as JSON."""
-    rows = [json.dumps(asdict(row)) for row in reproduction.all_rows()]
-    return "[\n  " + ",\n  ".join(rows) + "\n]\n"
+    rows = json_rows(reproduction.all_rows())
+    return write_texts({"tables.md": tables(reproduction), "results.json": rows, **figures(reproduction)}, folder)
 
 
 # Figures 1 to 4
@@ -75,11 +63,6 @@ def _figure(reproduction: Reproduction, dataset: str, measure: str) -> str:
     )
 
 
-def power_of_two(value: float) -> str:
-    """All λ of the paper are powers of two, and so written."""
-    return "2" + str(round(math.log2(value))).translate(_SUPERSCRIPTS)
-
-
 # Tables 1 to 10
 
 
@@ -99,12 +82,11 @@ def tables(reproduction: Reproduction) -> str:
 
 def _selection_lines(rows: list[Reproduced]) -> Iterator[str]:
     """A line for λ, k and each selected feature; for each fold, our figure and the paper's."""
-    yield _line(["", *(name for fold in FOLDS for name in (f"fold {fold}", "paper"))])
-    yield _line(["---", *["---:"] * (2 * len(FOLDS))])
+    yield from table_head(["", *(name for fold in FOLDS for name in (f"fold {fold}", "paper"))])
     by_place = {(row.measure, row.fold): row for row in rows}
     for measure in sorted({row.measure for row in rows}, key=_order_of_selection):
         cells = [_cells(by_place.get((measure, fold)), _choice) for fold in FOLDS]
-        yield _line(["λ" if measure == "lambda" else measure, *(cell for pair in cells for cell in pair)])
+        yield table_line(["λ" if measure == "lambda" else measure, *(cell for pair in cells for cell in pair)])
 
 
 def _order_of_selection(measure: str) -> int:
@@ -117,12 +99,11 @@ def _choice(row: Reproduced, value: float) -> str:
 
 def _measure_lines(table: MeasureTable, rows: list[Reproduced]) -> Iterator[str]:
     """A line for each fold and their average; the figures of RankSVM are the paper's alone."""
-    yield _line(["Fold", GREEDY, "paper", PLAIN, "paper", "RankSVM (paper)"])
-    yield _line(["---", *["---:"] * 5])
+    yield from table_head(["Fold", GREEDY, "paper", PLAIN, "paper", "RankSVM (paper)"])
     by_place = {(row.system, row.fold): row for row in rows}
     for fold, svm in zip(FOLDS_AND_AVERAGE, table.systems["RankSVM"], strict=True):
         cells = [_cells(by_place[system, fold], lambda row, value: f"{value:.4f}") for system in (GREEDY, PLAIN)]
-        yield _line([str(fold), *(cell for pair in cells for cell in pair), f"{svm:.4f}"])
+        yield table_line([str(fold), *(cell for pair in cells for cell in pair), f"{svm:.4f}"])
 
 
 def _cells(row: Reproduced | None, told: Callable[[Reproduced, float], str]) -> tuple[str, str]:
@@ -132,7 +113,3 @@ def _cells(row: Reproduced | None, told: Callable[[Reproduced, float], str]) -> 
     ours = "–" if row.ours is None else told(row, row.ours)
     differs = row.ours is not None and not row.agrees
     return ours + " ≠" * differs, "–" if row.paper is None else told(row, row.paper)
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
