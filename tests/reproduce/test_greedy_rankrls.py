@@ -12,8 +12,8 @@ import pytest
 import rankwright as rw
 from rankwright.reproduce.folds import find_collections
 from rankwright.reproduce.greedy_rankrls import Reproduction, run
-from rankwright.reproduce.published import GREEDY_RESULTS, GREEDY_SELECTIONS
 from rankwright.reproduce.greedy_rankrls_report import write_report
+from rankwright.reproduce.published import GREEDY_RESULTS, GREEDY_SELECTIONS
 from tests.reproduce.layout import write_real_folds, write_synthetic_folds
 
 MEASURES = {"MAP": rw.AP, "P@10": rw.P @ 10, "MeanNDCG": rw.MeanNDCG, "NDCG@10": rw.nDCG @ 10}

@@ -81,9 +81,9 @@ class FeatureProducts:
         else:
             kernels.add_dense_squares(self._x, self._rows, values, begin, end, out)
 
-    def rows_of(self, q: int) -> Array:
-        """The features of query q, dense."""
-        rows = self._rows[self.offsets[q] : self.offsets[q + 1]]
+    def rows_of(self, first: int, last: int) -> Array:
+        """The features of queries first … last − 1, dense."""
+        rows = self._rows[self.offsets[first] : self.offsets[last]]
         part = self.queries.X[rows].toarray() if self._is_sparse else self._x[rows]
         features: Array = part.astype(np.float64)
         return features

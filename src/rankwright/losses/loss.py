@@ -64,14 +64,14 @@ class QueryLosses(ABC):
     def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
         """Write the Hessian of queries first … last − 1 at the point, times ``direction``, to ``out``."""
 
-    def curve_columns(self, q: int, point: Point, columns: Array) -> Array:
-        """The Hessian of query q at the point times each row of ``columns``, which has a number per document of q."""
-        begin, end = self.offsets[q], self.offsets[q + 1]
+    def curve_columns(self, first: int, last: int, point: Point, columns: Array) -> Array:
+        """The Hessian of queries first … last − 1 times each row of ``columns``, a number per document."""
+        begin, end = self.offsets[first], self.offsets[last]
         direction, product = np.empty(self.n_documents), np.empty(self.n_documents)
         out = np.empty_like(columns)
         for column, curved in zip(columns, out, strict=True):
             direction[begin:end] = column
-            self.curve(q, q + 1, point, direction, product)
+            self.curve(first, last, point, direction, product)
             curved[:] = product[begin:end]
         return out
 

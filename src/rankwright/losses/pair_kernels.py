@@ -366,7 +366,8 @@ def curve(
 @kernel
 def curve_columns(
     columns: Any,
-    q: int,
+    first: int,
+    last: int,
     out: Any,
     z: Any,
     left: Any,
@@ -381,7 +382,7 @@ def curve_columns(
     high: Any,
     diagonal: Any,
 ) -> None:
-    """The Hessian of query q times each row of ``columns``."""
+    """The Hessian of queries first … last − 1 times each row of ``columns``, which begin with their documents."""
     known = (z, left, right, offsets, first_group, groups, phi, table, members, low, high, diagonal)
     for i in range(len(columns)):
-        curve(columns[i], q, q + 1, offsets[q], out[i], *known)
+        curve(columns[i], first, last, offsets[first], out[i], *known)

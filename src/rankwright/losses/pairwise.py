@@ -100,10 +100,10 @@ class PairLosses(QueryLosses):
         """Sums over windows of the members; of the logistic function, sums over all."""
         pair_kernels.curve(direction, first, last, 0, out, *self._known(point))
 
-    def curve_columns(self, q: int, point: Point, columns: Array) -> Array:
+    def curve_columns(self, first: int, last: int, point: Point, columns: Array) -> Array:
         """All in one kernel."""
         out = np.empty_like(columns)
-        pair_kernels.curve_columns(columns, q, out, *self._known(point))
+        pair_kernels.curve_columns(columns, first, last, out, *self._known(point))
         return out
 
     def _known(self, point: Point) -> tuple[Any, ...]:

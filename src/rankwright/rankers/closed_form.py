@@ -40,7 +40,8 @@ class AlphaPath:
     """Weights for every λ of a grid, and what measures say of each on held-out queries.
 
     Weights are λ × features; of a kernel, λ × training documents. ``lqo`` is by leave-query-out, ``folds`` by
-    cross-validation, ``valid`` on validation queries.
+    cross-validation, ``valid`` on validation queries. ``objectives`` and ``gaps``, for rankers that iterate, are the
+    objective for every λ and how far it can be above the least.
     """
 
     alphas: Array
@@ -48,6 +49,8 @@ class AlphaPath:
     lqo: dict[Measure, list[Estimate]] = field(default_factory=dict)
     valid: dict[Measure, list[Estimate]] = field(default_factory=dict)
     folds: dict[Measure, list[Estimate]] = field(default_factory=dict)
+    objectives: Array | None = None
+    gaps: Array | None = None
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """A row for each λ: columns alpha, ``lqo nDCG @ 10``, its standard error; likewise ``valid`` and ``folds``."""

@@ -57,7 +57,7 @@ class GreedyRankRLS(LinearRanker):
     """RankRLS on few features: each step adds the one with the least squared leave-query-out error (paper G, eq. 7).
 
     The result is that of retraining RankRLS for every candidate feature and every query left out. It costs at most
-    one pass over X for each selected feature; or one for all λ and k, if the Gram matrices of the queries fit in memory.
+    one pass over X for each selected feature; or one for all λ and k, if the Gram matrices of queries fit in memory.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ from rankwright.selection.search import (
     estimates,
     optional_measures,
 )
-from rankwright.solvers.hinge import minimise_hinge
+from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
 from rankwright.solvers.sgd import Stream
@@ -48,6 +48,8 @@ _MOST_STEPS = {"newton": 200, "sgd": 50}
 _PATIENCE = 3
 # How far down the gradient goes before a start is good enough.
 _START_TOLERANCE = 0.1
+# A smoothed hinge for the next λ begins so much wider than the last one ended.
+_WIDER = 4.0
 # The grid of λ, as powers of two times the scale of the data.
 _GRID = np.arange(-18.0, 5.0)
 
@@ -62,6 +64,7 @@ class Solution(NamedTuple):
     gap: float
     converged: bool
     steps: int
+    half_width: float = FIRST_HALF_WIDTH  # of the smoothed hinge, in the end
 
 
 class LossRanker(LinearRanker):
@@ -114,13 +117,18 @@ class LossRanker(LinearRanker):
             on_valid = [estimates(row, task.valid, task.measures, task.convention) for row in scores]
         chosen = choose_alpha(on_valid or on_folds, task.measures, rule) if len(alphas) > 1 else 0
         self.path_ = AlphaPath(
-            alphas, weights, valid=by_measure(on_valid, task.measures), folds=by_measure(on_folds, task.measures)
+            alphas,
+            weights,
+            valid=by_measure(on_valid, task.measures),
+            folds=by_measure(on_folds, task.measures),
+            objectives=np.array([solution.value for solution in solutions]),
+            gaps=np.array([solution.gap for solution in solutions]),
         )
         self._keep(solutions[chosen], float(alphas[chosen]), features.passes)
         return self
 
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
-        self.coef_, self.objective_, self.gap_, self.converged_, self.n_iter_ = solution
+        self.coef_, self.objective_, self.gap_, self.converged_, self.n_iter_, _ = solution
         self.alpha_, self.passes_ = alpha, passes
         if not (self.converged_ or self.early_stopping or self.solver == "sgd"):  # these end where they are told to
             told = f"{self.gap_ / self.objective_:.1e}" if self.objective_ > 0 else f"{self.gap_:.1e}"
@@ -201,48 +209,57 @@ class LossRanker(LinearRanker):
     def _path(self, task: _Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest, each one the start of the next."""
         losses = task.loss.on(task.queries, task.weights)
-        start = task.center
         solutions: list[Solution] = []
         for alpha in alphas[::-1].tolist():
             objective = LinearObjective(features, losses, alpha, task.center)
             watch = _Watch(self, task, objective, progress)
-            solutions.append(self._solve(objective, start, watch))
-            start = solutions[-1].weights
+            solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
         return solutions[::-1]
 
-    def _solve(self, objective: LinearObjective, start: Array, watch: _Watch) -> Solution:
-        """The weights for one λ."""
+    def _solve(self, objective: LinearObjective, previous: Solution | None, watch: _Watch) -> Solution:
+        """The weights for one λ, from those for the one before."""
         if self.solver == "sgd":
-            solution = self._descend(objective, start, watch)
+            solution = self._descend(objective, previous, watch)
         elif isinstance(objective.losses, PairLosses | EdgeLosses) and not objective.losses.phi.is_smooth:
-            steps = self.max_iter or _MOST_STEPS["newton"]
-            done = minimise_hinge(objective, start, self.tol, most_steps=steps, after_step=watch)
-            _check_finite(objective, done.value)
-            solution = Solution(done.weights, done.value, done.value - done.bound, done.finished, done.steps)
+            solution = self._smoothed(objective, previous, watch)
         else:
-            solution = self._newton(objective, start, watch)
+            solution = self._newton(objective, previous, watch)
         return watch.best if watch.best is not None else solution
 
-    def _newton(self, objective: LinearObjective, start: Array, watch: _Watch) -> Solution:
+    def _smoothed(self, objective: LinearObjective, previous: Solution | None, watch: _Watch) -> Solution:
+        done = minimise_hinge(
+            objective,
+            previous.weights if previous else objective.center,
+            self.tol,
+            most_steps=self.max_iter or _MOST_STEPS["newton"],
+            half_width=min(FIRST_HALF_WIDTH, _WIDER * previous.half_width) if previous else FIRST_HALF_WIDTH,
+            after_step=watch,
+        )
+        _check_finite(objective, done.value)
+        return Solution(done.weights, done.value, done.value - done.bound, done.finished, done.steps, done.half_width)
+
+    def _newton(self, objective: LinearObjective, previous: Solution | None, watch: _Watch) -> Solution:
         def done(point: LinearPoint) -> bool:
             return objective.gap(point) <= self.tol * point.value
 
         def after_step(point: LinearPoint) -> bool:
             return watch(point.weights, point.value, point.value - objective.gap(point))
 
-        first = objective.at(start)
+        first = objective.at(previous.weights if previous else objective.center)
         _check_finite(objective, first.value + float(first.scores.sum()))
-        if start is objective.center:
-            first = _past_the_plain(objective, first)
-        steps = self.max_iter or _MOST_STEPS["newton"]
-        result = newton(objective, first, done, most_steps=steps, after_step=after_step)
+        steps = 0
+        if previous is None and not done(first):
+            first, steps = _past_the_plain(objective, first)
+        most_steps = max((self.max_iter or _MOST_STEPS["newton"]) - steps, 0)
+        result = newton(objective, first, done, most_steps=most_steps, after_step=after_step)
         point = result.point
-        return Solution(point.weights, point.value, objective.gap(point), result.finished, result.steps)
+        return Solution(point.weights, point.value, objective.gap(point), result.finished, steps + result.steps)
 
-    def _descend(self, objective: LinearObjective, start: Array, watch: _Watch) -> Solution:
+    def _descend(self, objective: LinearObjective, previous: Solution | None, watch: _Watch) -> Solution:
         """Averaged stochastic gradient descent, until the mean is good enough or epochs are over."""
         features, losses = objective.features, objective.losses
         random = check_random_state(self.random_state)
+        start = previous.weights if previous else objective.center
         stream = Stream.start(start, objective.center, objective.alpha)
         epochs = self.max_iter or _MOST_STEPS["sgd"]
         for epoch in range(1, epochs + 1):
@@ -340,19 +357,19 @@ class _Watch:
         return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
 
 
-def _past_the_plain(objective: LinearObjective, first: LinearPoint) -> LinearPoint:
-    """A better start where the loss is straight at tied scores, so that Newton's model knows no scale there.
+def _past_the_plain(objective: LinearObjective, first: LinearPoint) -> tuple[LinearPoint, int]:
+    """A better start where the loss is straight at tied scores, so that Newton's model knows no scale; and its steps.
 
     A Huber hinge with h = 1 curves at ties: some steps down that one lead to where the corner of ours is.
     """
     losses = objective.losses
     if not isinstance(losses, PairLosses | EdgeLosses) or losses.phi.name != "huber-hinge":
-        return first
+        return first, 0
     rounder = LinearObjective(objective.features, losses.with_phi(huber_hinge(1.0)), objective.alpha, objective.center)
     start = rounder.at(first.weights)
     enough = _START_TOLERANCE * float(np.linalg.norm(start.gradient))
     near = newton(rounder, start, lambda point: float(np.linalg.norm(point.gradient)) <= enough, most_steps=5)
-    return objective.at(near.point.weights)
+    return objective.at(near.point.weights), near.steps
 
 
 def _in_fold(progress: Progress, fold: int) -> Progress:

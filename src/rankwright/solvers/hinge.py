@@ -26,7 +26,7 @@ from rankwright.solvers.newton import newton
 Array = npt.NDArray[np.float64]
 
 # With h = 1, pairs that are tied (all of them, at w = 0) are still where the smoothed hinge curves.
-_FIRST_HALF_WIDTH = 1.0
+FIRST_HALF_WIDTH = 1.0
 _LEAST_SHARPENING, _MOST_SHARPENING = 0.5, 0.02
 # A gap due to smoothing falls with a power of h between 1 (a few pairs at the corner) and 2 (a continuum of them).
 _POWER = 1.5
@@ -36,13 +36,17 @@ _LEAST_HALF_WIDTH = 1e-12
 
 
 class HingeResult(NamedTuple):
-    """The best weights found, their objective, a lower bound of the optimum, whether the gap is met, Newton steps."""
+    """The best weights found, their objective, a lower bound of the optimum, whether the gap is met, Newton steps.
+
+    ``half_width`` is how sharp the corner was in the end: a good beginning for a λ nearby.
+    """
 
     weights: Array
     value: float
     bound: float
     finished: bool
     steps: int
+    half_width: float
 
 
 def minimise_hinge(
@@ -51,14 +55,14 @@ def minimise_hinge(
     tolerance: float,
     *,
     most_steps: int,
+    half_width: float = FIRST_HALF_WIDTH,
     after_step: Callable[[Array, float, float], bool] | None = None,
 ) -> HingeResult:
     """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step."""
     losses = objective.losses
     assert isinstance(losses, PairLosses | EdgeLosses)
     seen = _Seen(objective, losses, start)
-    half_width, weights, steps = _FIRST_HALF_WIDTH, start, 0
-    stopped = False
+    weights, steps, stopped = start, 0, False
 
     def enough(smoothed: LinearObjective) -> Callable[[LinearPoint], bool]:
         return lambda point: smoothed.gap(point) <= _NEWTON_PART * tolerance * seen.value or seen.gap_is_met(tolerance)
@@ -81,7 +85,7 @@ def minimise_hinge(
             break
         wanted = (tolerance * seen.value / max(seen.value - seen.bound, 1e-300)) ** (1 / _POWER)
         half_width *= min(max(0.7 * wanted, _MOST_SHARPENING), _LEAST_SHARPENING)
-    return HingeResult(seen.weights, seen.value, seen.bound, seen.gap_is_met(tolerance), steps)
+    return HingeResult(seen.weights, seen.value, seen.bound, seen.gap_is_met(tolerance), steps, half_width)
 
 
 class _Seen:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from rankwright.engines.blas import one_thread_per_call
-from rankwright.engines.threads import sum_over_query_ranges
+from rankwright.engines.threads import map_in_order, split_by_size, sum_over_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 
 Array = npt.NDArray[np.float64]
@@ -22,6 +22,7 @@ Array = npt.NDArray[np.float64]
 _MOST_FEATURES = 1024
 # How many documents per feature show the shape of the Hessian well enough.
 _DOCUMENTS_PER_FEATURE = 40
+_DOCUMENTS_PER_RUN = 512
 
 
 class Preconditioner(Protocol):
@@ -70,10 +71,8 @@ def preconditioner(objective: LinearObjective, point: LinearPoint) -> Preconditi
     features, alpha = objective.features, objective.alpha
     if features.n_features > _MOST_FEATURES:
         return Diagonal(alpha + _diagonal(objective, point))
-    wanted = _DOCUMENTS_PER_FEATURE * features.n_features
-    every = max(1, features.n_documents // max(wanted, 1))
-    queries = np.arange(0, features.n_queries, every)
-    matrix = _hessian(objective, point, queries) * (features.n_queries / len(queries))
+    runs, part = _sample(objective)
+    matrix = _hessian(objective, point, runs) / part
     matrix[np.diag_indices_from(matrix)] += alpha
     try:
         return Factored(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
@@ -81,19 +80,30 @@ def preconditioner(objective: LinearObjective, point: LinearPoint) -> Preconditi
         return Diagonal(np.maximum(np.diag(matrix), alpha))
 
 
-def _hessian(objective: LinearObjective, point: LinearPoint, queries: npt.NDArray[np.intp]) -> Array:
-    """Σ X_qᵀ H_q X_q over these queries, column by column of X_q."""
+def _sample(objective: LinearObjective) -> tuple[list[tuple[int, int]], float]:
+    """Runs of queries from all over the data, and what part of all documents they have."""
+    features = objective.features
+    wanted = _DOCUMENTS_PER_FEATURE * features.n_features
+    runs = split_by_size(features.offsets, max(1, features.n_documents // _DOCUMENTS_PER_RUN))
+    every = max(1, features.n_documents // wanted)
+    chosen = runs[:: min(every, len(runs))]
+    documents = sum(int(features.offsets[last] - features.offsets[first]) for first, last in chosen)
+    return chosen, documents / features.n_documents
+
+
+def _hessian(objective: LinearObjective, point: LinearPoint, runs: list[tuple[int, int]]) -> Array:
+    """Σ X_qᵀ H_q X_q over runs of queries, column by column of X."""
     features, losses = objective.features, objective.losses
-    n, sizes = features.n_features, np.diff(features.offsets)[queries]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
 
-    def add(first: int, last: int, out: Array) -> None:
-        for q in queries[first:last].tolist():
-            columns = np.ascontiguousarray(features.rows_of(q).T)
-            out += columns @ losses.curve_columns(q, point.losses, columns).T
+    def term(run: tuple[int, int]) -> Array:
+        columns = np.ascontiguousarray(features.rows_of(*run).T)
+        product: Array = columns @ losses.curve_columns(*run, point.losses, columns).T
+        return product
 
+    matrix = np.zeros((features.n_features, features.n_features))
     with one_thread_per_call():
-        matrix = sum_over_query_ranges(add, offsets, (n, n))
+        for product in map_in_order(term, runs):
+            matrix += product
     return (matrix + matrix.T) / 2
 
 
