@@ -24,7 +24,8 @@ _BYTES_PER_BLOCK = 1 << 20
 class FeatureProducts:
     """Xw and Xᵀv for runs of queries, dense (C order, or copied once) and CSR alike.
 
-    ``passes`` counts how often X has been read as a whole: those who read it say so.
+    ``passes`` counts how often X has been read as a whole: those who read it say so. ``are_finite`` is set once scores
+    have shown that all features are.
     """
 
     def __init__(self, queries: Queries) -> None:
@@ -37,6 +38,7 @@ class FeatureProducts:
         self.offsets = grouping.offsets
         self.n_queries, self.n_documents, self.n_features = queries.n_queries, queries.n_documents, queries.n_features
         self.passes = 0
+        self.are_finite = False
         self._rows = np.arange(queries.n_documents) if grouping.order is None else grouping.order
         self._is_sparse = bool(sp.issparse(x))
         if self._is_sparse:
@@ -60,6 +62,8 @@ class FeatureProducts:
     def scores(self, first: int, last: int, weights: Array, out: Array) -> None:
         """Write Xw of queries first … last − 1 to their places in ``out``."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])
+        if len(weights) != self.n_features:  # kernels do not look
+            raise ValueError(f"{len(weights)} weights for {self.n_features} features")
         if self._is_sparse:
             kernels.sparse_scores(*self._parts, self._rows, weights, begin, end, out)
         else:

@@ -1,7 +1,7 @@
 """Compiled sums over pairs of documents, without a loop over the pairs.
 
 Pairs come in groups ("nodes"): every document of one side, the better ones, with every document of the other. Both
-sides are sorted by descending z, the score minus what the margin asks of the document. With u = top − (z_i − z_j),
+sides are sorted by descending z, the score minus what the margin asks of the document. With u = z_j − (z_i − top),
 
     φ = 0 for u ≤ 0;   curvature · u² for u ≤ width;   slope · (u − width) + curvature · width² beyond.
 
@@ -119,6 +119,19 @@ def split_levels(counts: Any, first_level: Any, first_group: Any, first_member: 
 
 
 @kernel
+def centre(z: Any, offsets: Any, first: int, last: int) -> None:
+    """Subtract from z its mean in each query: differences are what counts, and they keep more digits so."""
+    for q in range(first, last):
+        start, stop = offsets[q], offsets[q + 1]
+        mean = 0.0
+        for d in range(start, stop):
+            mean += z[d]
+        mean /= stop - start
+        for d in range(start, stop):
+            z[d] -= mean
+
+
+@kernel
 def split_members(group: Any, order: Any, start: int, levels: Any, members: Any) -> None:
     """Copy the sorted documents of a group into its better and its other side, both still sorted."""
     source, size, level = group[SOURCE], group[SIZE], group[LEVEL]
@@ -137,7 +150,7 @@ def split_members(group: Any, order: Any, start: int, levels: Any, members: Any)
 
 
 @kernel
-def find_windows(better: Any, worse: Any, top: float, width: float, low: Any, high: Any, group: Any) -> None:
+def find_windows(better: Any, worse: Any, width: float, low: Any, high: Any, group: Any) -> None:
     """For each better document the others low … high − 1 in the quadratic part; then the same from the other side.
 
     The second is derived from the first, so that both sides see the same pairs however the scores were rounded.
@@ -145,10 +158,9 @@ def find_windows(better: Any, worse: Any, top: float, width: float, low: Any, hi
     b, n_better, w, n_worse = group[BETTER], group[N_BETTER], group[WORSE], group[N_WORSE]
     begin = end = 0
     for i in range(n_better):
-        threshold = better[i] - top
-        while end < n_worse and worse[end] > threshold:
+        while end < n_worse and worse[end] > better[i]:
             end += 1
-        while begin < end and worse[begin] - threshold > width:
+        while begin < end and worse[begin] - better[i] > width:
             begin += 1
         low[b + i], high[b + i] = begin, end
     begin = end = 0
@@ -162,20 +174,20 @@ def find_windows(better: Any, worse: Any, top: float, width: float, low: Any, hi
 
 @kernel
 def sweep(targets: Any, sources: Any, weights: Any, low: Any, high: Any, phi: Any, out: Any) -> None:
-    """Σ over sources of weight · φ, −φ' and φ'' at each target, both sides descending.
+    """Σ over sources of weight · φ, −φ' and φ'' at each target, both sides descending; u is source − target.
 
     The sums over the window of u and u² are carried from one target to the next, where u grows by δ ≥ 0: all terms
     are positive, so that nothing cancels, however large scores are.
     """
-    top, curvature, slope, offset = phi[0], phi[2], phi[3], phi[4]
+    curvature, slope, offset = phi[2], phi[3], phi[4]
     window = window_u = window_uu = 0.0  # sums in the quadratic part of weight, weight · u, weight · u²
     beyond = beyond_u = 0.0  # and in the linear part
     begin = end = 0
     before = 0.0
     for k in range(len(targets)):
-        threshold = targets[k] - top
+        target = targets[k]
         if k == 0:
-            before = threshold
+            before = target
         while begin < low[k] and begin < end:
             u, weight = sources[begin] - before, weights[begin]
             window -= weight
@@ -186,12 +198,12 @@ def sweep(targets: Any, sources: Any, weights: Any, low: Any, high: Any, phi: An
             begin += 1
         if begin == end:
             window = window_u = window_uu = 0.0
-        delta = before - threshold
+        delta = before - target
         window_uu += delta * (2 * window_u + delta * window)
         window_u += delta * window
         beyond_u += delta * beyond
         while end < high[k]:
-            u, weight = sources[end] - threshold, weights[end]
+            u, weight = sources[end] - target, weights[end]
             if end < low[k]:
                 beyond += weight
                 beyond_u += weight * u
@@ -201,7 +213,7 @@ def sweep(targets: Any, sources: Any, weights: Any, low: Any, high: Any, phi: An
                 window_u += weight * u
                 window_uu += weight * u * u
             end += 1
-        before = threshold
+        before = target
         out[VALUE, k] = curvature * window_uu + slope * beyond_u + offset * beyond
         out[SLOPE, k] = 2 * curvature * window_u + slope * beyond
         out[CURVATURE, k] = 2 * curvature * window
@@ -252,13 +264,13 @@ def evaluate(
             b, n_better, w, n_worse = group[BETTER], group[N_BETTER], group[WORSE], group[N_WORSE]
             split_members(group, order, start, levels, members)
             for i in range(n_better):
-                better[i] = z[members[b + i]]
+                better[i] = z[members[b + i]] - phi[0]  # once for both sides, so that both see the same u
                 backward_better[n_better - 1 - i] = -better[i]
             for j in range(n_worse):
                 worse[j] = z[members[w + j]]
                 backward_worse[n_worse - 1 - j] = -worse[j]
             if piecewise:
-                find_windows(better[:n_better], worse[:n_worse], phi[0], phi[1], low, high, group)
+                find_windows(better[:n_better], worse[:n_worse], phi[1], low, high, group)
                 for j in range(n_worse):
                     backward_low[j] = n_better - high[w + n_worse - 1 - j]
                     backward_high[j] = n_better - low[w + n_worse - 1 - j]

@@ -25,6 +25,10 @@ WEIGHTS = ("unit", "per-query", "gain-per-query")
 MARGINS = ("unit", "position")
 
 
+# By what part sums over windows may be off.
+_ROUNDINGS = 64 * np.finfo(np.float64).eps
+
+
 class PairLosses(QueryLosses):
     """Σ w_ij φ(z_i − z_j) with z = s − shift, over groups of pairs whose weights are sums of left_i · right_j."""
 
@@ -73,6 +77,7 @@ class PairLosses(QueryLosses):
         z[begin:end] = scores[begin:end]
         if self.shift is not None:
             z[begin:end] -= self.shift[begin:end]
+        pair_kernels.centre(z, self.offsets, first, last)
         rank_documents(z, np.zeros(0), KEEP_ORDER, self.offsets, first, last, order)
         pair_kernels.evaluate(
             z,
@@ -113,9 +118,16 @@ class PairLosses(QueryLosses):
         return (*pairs, self._parameters, self._table, *windows, point.diagonal)
 
     def margins_met(self, point: Point) -> float:
-        """Σ −w_ij φ' · margin_ij over all pairs: what the dual objective of a hinge asks for."""
+        """Σ −w_ij φ' · margin_ij over all pairs, what the dual objective of a hinge asks for; rounded down.
+
+        Sums from the better and from the worse side are rounded differently: with the gradient, which has both, this
+        must not make a bound that no dual point has.
+        """
         met = self.margin * float(point.pulls.sum())
-        return met if self.shift is None else met - float(point.gradient @ self.shift)
+        if self.shift is not None:
+            met -= float(point.gradient @ self.shift)
+        size = float(np.abs(point.kept["z"]).max(initial=0.0)) + abs(self.phi.margin_top(self.margin))
+        return met - _ROUNDINGS * size * float(point.pulls.sum())
 
 
 class EdgeLosses(QueryLosses):
@@ -180,7 +192,7 @@ class EdgeLosses(QueryLosses):
         edge_kernels.curve(direction, *ends, self.offsets, self._first, curvatures, first, last, out)
 
     def margins_met(self, point: Point) -> float:
-        """Σ −a_ij φ' · 1 over all edges."""
+        """Σ −a_ij φ' · 1 over all edges; both ends of an edge see the same φ', so nothing is to be rounded down."""
         return self.margin * float(point.pulls.sum())
 
 

@@ -47,12 +47,14 @@ def ndcg_weights(queries: Queries, cutoff: int | None) -> Array:
 
 
 def wpd_weights(queries: Queries, cutoff: int | None) -> Array:
-    """r_i = m_q C + Σ_k (a_ik − a_ki), where C is the largest weight of an edge."""
+    """r_i = m_q C + Σ_k (a_ik − a_ki), where C is the largest a_ij; a_ij adds up the edges from i to j."""
     graph = queries.supervision
     assert isinstance(graph, PreferenceGraph)
     net = np.bincount(graph.preferred, graph.weights, queries.n_documents)
     net -= np.bincount(graph.other, graph.weights, queries.n_documents)
-    bound = float(graph.weights.max(initial=0.0)) * np.repeat(queries.sizes, queries.sizes)
+    ends = graph.preferred.astype(np.int64) * queries.n_documents + graph.other
+    between = np.bincount(np.unique(ends, return_inverse=True)[1], graph.weights)
+    bound = float(between.max(initial=0.0)) * np.repeat(queries.sizes, queries.sizes)
     weights: Array = bound + queries.grouping.gather(net)
     return weights
 

@@ -101,8 +101,10 @@ class LossRanker(LinearRanker):
         one for each row. ``progress`` is called with an `Iteration` after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight)
+        self.__dict__.pop("_stream", None)  # what a stream has taught is over
         features = FeatureProducts(task.queries)
-        alphas = checked_alphas(self.alpha, self._own_grid(task, features) if self.alpha == Search() else ALPHAS)
+        is_free = isinstance(self.alpha, Search) and self.alpha.values is None
+        alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
         if len(alphas) > 1 and not task.measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         rule = checked_rule(self.rule)
@@ -183,7 +185,6 @@ class LossRanker(LinearRanker):
         """
         objective = LinearObjective(features, task.loss.on(task.queries, task.weights), 1.0, task.center)
         point = objective.at(task.center)
-        _check_finite(objective, point.value + float(point.scores.sum()))
         along = linear_scores(task.queries.X, point.loss_gradient)
         spread = float(np.std(along))
         middle = np.round(np.log2(spread)) if 0 < spread < np.inf else 0.0
@@ -235,7 +236,6 @@ class LossRanker(LinearRanker):
             half_width=min(FIRST_HALF_WIDTH, _WIDER * previous.half_width) if previous else FIRST_HALF_WIDTH,
             after_step=watch,
         )
-        _check_finite(objective, done.value)
         return Solution(done.weights, done.value, done.value - done.bound, done.finished, done.steps, done.half_width)
 
     def _newton(self, objective: LinearObjective, previous: Solution | None, watch: _Watch) -> Solution:
@@ -246,12 +246,10 @@ class LossRanker(LinearRanker):
             return watch(point.weights, point.value, point.value - objective.gap(point))
 
         first = objective.at(previous.weights if previous else objective.center)
-        _check_finite(objective, first.value + float(first.scores.sum()))
-        steps = 0
+        steps, most_steps = 0, self.max_iter or _MOST_STEPS["newton"]
         if previous is None and not done(first):
-            first, steps = _past_the_plain(objective, first)
-        most_steps = max((self.max_iter or _MOST_STEPS["newton"]) - steps, 0)
-        result = newton(objective, first, done, most_steps=most_steps, after_step=after_step)
+            first, steps = _past_the_plain(objective, first, most_steps - 1)
+        result = newton(objective, first, done, most_steps=most_steps - steps, after_step=after_step)
         point = result.point
         return Solution(point.weights, point.value, objective.gap(point), result.finished, steps + result.steps)
 
@@ -260,13 +258,13 @@ class LossRanker(LinearRanker):
         features, losses = objective.features, objective.losses
         random = check_random_state(self.random_state)
         start = previous.weights if previous else objective.center
+        objective.at(start)  # refuses features that are not finite, which would stay in the weights
         stream = Stream.start(start, objective.center, objective.alpha)
         epochs = self.max_iter or _MOST_STEPS["sgd"]
         for epoch in range(1, epochs + 1):
             order = random.permutation(features.n_queries)
             stream.follow(features, losses, order, features.n_queries, average=epoch > 1)
             point = objective.at(stream.mean.copy())
-            _check_finite(objective, point.value)
             gap = objective.gap(point)
             converged = gap <= self.tol * point.value
             if watch(point.weights, point.value, point.value - gap) or converged:
@@ -357,7 +355,7 @@ class _Watch:
         return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
 
 
-def _past_the_plain(objective: LinearObjective, first: LinearPoint) -> tuple[LinearPoint, int]:
+def _past_the_plain(objective: LinearObjective, first: LinearPoint, most_steps: int) -> tuple[LinearPoint, int]:
     """A better start where the loss is straight at tied scores, so that Newton's model knows no scale; and its steps.
 
     A Huber hinge with h = 1 curves at ties: some steps down that one lead to where the corner of ours is.
@@ -368,16 +366,9 @@ def _past_the_plain(objective: LinearObjective, first: LinearPoint) -> tuple[Lin
     rounder = LinearObjective(objective.features, losses.with_phi(huber_hinge(1.0)), objective.alpha, objective.center)
     start = rounder.at(first.weights)
     enough = _START_TOLERANCE * float(np.linalg.norm(start.gradient))
-    near = newton(rounder, start, lambda point: float(np.linalg.norm(point.gradient)) <= enough, most_steps=5)
+    near = newton(rounder, start, lambda point: float(np.linalg.norm(point.gradient)) <= enough, most_steps=most_steps)
     return objective.at(near.point.weights), near.steps
 
 
 def _in_fold(progress: Progress, fold: int) -> Progress:
     return lambda iteration: progress(iteration._replace(fold=fold))
-
-
-def _check_finite(objective: LinearObjective, number: float) -> None:
-    """Features that are not finite make scores that are not, even with weights of 0; only then are they looked for."""
-    if not np.isfinite(number):
-        check_features(objective.features.queries)
-        raise DataError("the loss overflows: scale the features down")

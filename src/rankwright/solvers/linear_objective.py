@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.centred import check_features
 from rankwright.data.products import FeatureProducts
 from rankwright.engines.threads import sum_over_query_ranges
+from rankwright.errors import DataError
 from rankwright.losses.loss import Point, QueryLosses
 from rankwright.losses.pairwise import EdgeLosses, PairLosses
 
@@ -57,7 +59,16 @@ class LinearObjective:
         features.passes += 1
         away = weights - self.center
         value = 0.5 * self.alpha * float(away @ away) + float(point.values.sum())
+        if not features.are_finite:
+            self._check_finite(value + float(scores.sum()))
         return LinearPoint(weights, scores, point, value, self.alpha * away + loss_gradient, loss_gradient)
+
+    def _check_finite(self, number: float) -> None:
+        """Features that are not finite make scores that are not, even with weights of 0; then they are looked for."""
+        if not np.isfinite(number):
+            check_features(self.features.queries)
+            raise DataError("the loss overflows: scale the features down")
+        self.features.are_finite = True
 
     def curve(self, point: LinearPoint, direction: Array) -> Array:
         """The Hessian at the point times a direction."""

@@ -27,7 +27,7 @@ _MANY_INNER_STEPS = 3
 # The search along a step ends where the slope is at most this part of what it was at the start.
 _SEARCH_SLOPE, _MOST_SEARCH_STEPS = 0.1, 40
 # Rounding of a sum: a fall below this part of the value cannot be seen.
-_ROUNDING = 1e-15
+_ROUNDING = 1e-13
 
 
 class NewtonResult(NamedTuple):
@@ -55,11 +55,12 @@ def newton(
         if model is None:
             model = preconditioner(objective, point)
         inner = _model_minimum(objective, point, model, radius)
-        if inner.foretold <= _ROUNDING * abs(point.value):
-            return NewtonResult(point, done(point), step - 1)
         trial = objective.at(point.weights + inner.step, spare)
         fall, length = point.value - trial.value, model.norm(inner.step)
-        if fall <= _LEAST_FALL * inner.foretold:
+        if inner.foretold <= _ROUNDING * abs(point.value):  # the value cannot show it, but the gradient can
+            if not np.linalg.norm(trial.gradient) < np.linalg.norm(point.gradient):
+                return NewtonResult(point, done(point), step)
+        elif not fall > _LEAST_FALL * inner.foretold:
             part = _search(objective, point, trial, inner.step)
             if part == 0:
                 return NewtonResult(point, done(point), step)
@@ -133,15 +134,17 @@ def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, 
     ``trial`` is written over.
     """
     along, losses, alpha = trial.scores - point.scores, objective.losses, objective.alpha
-    slope_of_penalty = alpha * float((point.weights - objective.center) @ step)
-    bend_of_penalty = alpha * float(step @ step)
+    away = point.weights - objective.center
+    squared, slope_of_penalty, bend = float(away @ away), alpha * float(away @ step), alpha * float(step @ step)
     scores = np.empty_like(along)
 
-    def slope(t: float) -> float:
+    def value_and_slope(t: float) -> tuple[float, float]:
         np.multiply(along, t, out=scores)
         np.add(scores, point.scores, out=scores)
         for_query_ranges(lambda first, last: losses.evaluate(first, last, scores, trial.losses), losses.offsets)
-        return slope_of_penalty + t * bend_of_penalty + float(trial.losses.gradient @ along)
+        penalty = 0.5 * alpha * squared + t * (slope_of_penalty + 0.5 * t * bend)
+        slope = slope_of_penalty + t * bend + float(trial.losses.gradient @ along)
+        return penalty + float(trial.losses.values.sum()), slope
 
     at_start, at_end = float(point.gradient @ step), float(trial.gradient @ step)
     low, high = 0.0, 1.0
@@ -152,11 +155,11 @@ def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, 
         else:  # the secant's zero, but not too near an end: the slope may be steep on one side
             secant = low - low_slope * (high - low) / (high_slope - low_slope)
             t = min(max(secant, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
-        now = slope(t)
-        if abs(now) <= _SEARCH_SLOPE * abs(at_start):
+        value, slope = value_and_slope(t)
+        if abs(slope) <= _SEARCH_SLOPE * abs(at_start) and value < point.value:
             return t
-        if now < 0:
-            low, low_slope = t, now
+        if slope < 0:
+            low, low_slope = t, slope
         else:
-            high, high_slope = t, now
+            high, high_slope = t, slope
     return low
