@@ -17,7 +17,7 @@ from rankwright.losses.pairwise import levels_of
 _C = 1e-4
 _MOST_PASSES = 60
 _TIMES_THE_PASSES = 3
-_PEERS_PAIRS = 500_000  # all of them would take 19 GB
+_PEERS_PAIRS = 1_050_000  # all of them would take 19 GB
 _MOST_REPEATS = 5
 
 

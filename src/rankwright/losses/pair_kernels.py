@@ -8,9 +8,7 @@ sides are sorted by descending z, the score minus what the margin asks of the do
 Along the better documents the others with u > 0 are a growing prefix; those in the quadratic part are a window at its
 end. The weight of a pair is a sum of one or two terms left_i · right_j, so a group takes O(documents) time.
 
-The table of groups has a row for each: where the sorted documents to split come from (−1: all documents of the query)
-and how many they are, the level from which a document belongs to the better side (−1: both sides are all documents),
-and where the better and the other side are kept in ``members``, and how many they are.
+`group_kernels` makes the table of groups.
 """
 
 from __future__ import annotations
@@ -20,102 +18,9 @@ from typing import Any
 import numpy as np
 
 from rankwright.engines.compile import kernel
+from rankwright.losses.group_kernels import BETTER, LEVEL, N_BETTER, N_WORSE, SIZE, SOURCE, WORSE
 from rankwright.losses.logistic_kernels import CURVATURE, SLOPE, TERMS, VALUE, logistic_sums
 from rankwright.measures.sorting import longest_query
-
-SOURCE, SIZE, LEVEL, BETTER, N_BETTER, WORSE, N_WORSE = range(7)
-GROUP_FIELDS = 7
-
-
-@kernel
-def dense_levels(order: Any, offsets: Any, first: int, last: int, levels: Any, counts: Any) -> None:
-    """Each document's level within its query, 0 = worst, from a ranking that marks ties; and how many there are."""
-    for q in range(first, last):
-        start, stop = offsets[q], offsets[q + 1]
-        level = 0
-        for k in range(stop - 1, start - 1, -1):
-            position = order[k]
-            if k < stop - 1 and position >= 0:
-                level += 1
-            levels[max(position, ~position)] = level
-        counts[q] = level + 1
-
-
-@kernel
-def count_groups(counts: Any, first_level: Any, groups: Any, places: Any) -> None:
-    """How many groups each query needs, one less than it has levels, and how many members these have."""
-    stack = np.empty((128, 2), np.int64)
-    for q in range(len(first_level) - 1):
-        begin, end = first_level[q], first_level[q + 1]
-        groups[q] = max(end - begin - 1, 0)
-        places[q] = 0
-        top = 0
-        stack[0, 0], stack[0, 1] = begin, end
-        while top >= 0:
-            low, high = stack[top]
-            top -= 1
-            if high - low < 2:
-                continue
-            middle = _middle(counts, low, high)
-            for level in range(low, high):
-                places[q] += counts[level]
-            # The side with more levels is left for later, so that the stack stays short.
-            left_is_larger = middle - low > high - middle
-            stack[top + 1, 0], stack[top + 1, 1] = (low, middle) if left_is_larger else (middle, high)
-            stack[top + 2, 0], stack[top + 2, 1] = (middle, high) if left_is_larger else (low, middle)
-            top += 2
-
-
-@kernel
-def _middle(counts: Any, low: int, high: int) -> int:
-    """The level at which the documents of levels low … high − 1 fall into the most even halves."""
-    total = 0
-    for level in range(low, high):
-        total += counts[level]
-    below = 0
-    best, best_size = low + 1, total
-    for level in range(low, high - 1):
-        below += counts[level]
-        larger = max(below, total - below)
-        if larger < best_size:
-            best, best_size = level + 1, larger
-    return best
-
-
-@kernel
-def split_levels(counts: Any, first_level: Any, first_group: Any, first_member: Any, groups: Any) -> None:
-    """Write the table of groups: all pairs of documents of different levels, by splitting the levels in two."""
-    stack = np.empty((128, 4), np.int64)  # levels low … high − 1, where their sorted documents are, how many
-    for q in range(len(first_level) - 1):
-        begin = first_level[q]
-        total = 0
-        for level in range(begin, first_level[q + 1]):
-            total += counts[level]
-        group, member = first_group[q], first_member[q]
-        top = 0
-        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = begin, first_level[q + 1], -1, total
-        while top >= 0:
-            low, high, source, size = stack[top]
-            top -= 1
-            if high - low < 2:
-                continue
-            middle = _middle(counts, low, high)
-            worse = 0
-            for level in range(low, middle):
-                worse += counts[level]
-            better = size - worse
-            groups[group, 0], groups[group, 1], groups[group, 2] = source, size, middle - begin
-            groups[group, 3], groups[group, 4] = member, better
-            groups[group, 5], groups[group, 6] = member + better, worse
-            left_is_larger = middle - low > high - middle
-            for turn in range(2):
-                top += 1
-                if (turn == 0) == left_is_larger:
-                    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = low, middle, member + better, worse
-                else:
-                    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = middle, high, member, better
-            group += 1
-            member += size
 
 
 @kernel
@@ -132,21 +37,21 @@ def centre(z: Any, offsets: Any, first: int, last: int) -> None:
 
 
 @kernel
-def split_members(group: Any, order: Any, start: int, levels: Any, members: Any) -> None:
-    """Copy the sorted documents of a group into its better and its other side, both still sorted."""
+def split_members(group: Any, order: Any, start: int, levels: Any, members: Any, sides: Any) -> None:
+    """Copy the sorted documents of a group into its better and its other side, both still sorted.
+
+    Which side a document goes to cannot be foretold, so that it is written to both, and only one of them moves on.
+    """
     source, size, level = group[SOURCE], group[SIZE], group[LEVEL]
-    better, worse = group[BETTER], group[WORSE]
+    n_better = n_worse = 0
     for k in range(size):
         document = order[start + k] if source < 0 else members[source + k]
-        if level < 0:
-            members[better + k] = document
-            members[worse + k] = document
-        elif levels[document] >= level:
-            members[better] = document
-            better += 1
-        else:
-            members[worse] = document
-            worse += 1
+        sides[0, n_better] = sides[1, n_worse] = document
+        is_better = level < 0 or levels[document] >= level
+        n_better += is_better
+        n_worse += level < 0 or not is_better
+    members[group[BETTER] : group[BETTER] + n_better] = sides[0, :n_better]
+    members[group[WORSE] : group[WORSE] + n_worse] = sides[1, :n_worse]
 
 
 @kernel
@@ -173,50 +78,68 @@ def find_windows(better: Any, worse: Any, width: float, low: Any, high: Any, gro
 
 
 @kernel
-def sweep(targets: Any, sources: Any, weights: Any, low: Any, high: Any, phi: Any, out: Any) -> None:
-    """Σ over sources of weight · φ, −φ' and φ'' at each target, both sides descending; u is source − target.
+def sweep(targets: Any, sources: Any, weights: Any, leave: Any, enter: Any, step: int, phi: Any, out: Any) -> None:
+    """Σ over sources of weight · φ, −φ' and φ'' at each target, where u = step · (source − target).
 
-    The sums over the window of u and u² are carried from one target to the next, where u grows by δ ≥ 0: all terms
-    are positive, so that nothing cancels, however large scores are.
+    Targets are gone through from the first (step 1) or from the last (step −1), so that u grows from one to the next,
+    by δ ≥ 0. Sources enter the window at one end and leave it for the linear part at the other. Sums of u and u² are
+    carried along: all terms are positive, so that nothing cancels, however large scores are.
     """
     curvature, slope, offset = phi[2], phi[3], phi[4]
+    n = len(targets)
     window = window_u = window_uu = 0.0  # sums in the quadratic part of weight, weight · u, weight · u²
     beyond = beyond_u = 0.0  # and in the linear part
-    begin = end = 0
-    before = 0.0
-    for k in range(len(targets)):
+    k, behind = (0, 0) if step > 0 else (n - 1, -1)  # a source is entered at place + behind
+    left_at = entered_at = 0 if step > 0 else len(sources)
+    before = targets[k]
+    for _ in range(n):
         target = targets[k]
-        if k == 0:
-            before = target
-        while begin < low[k] and begin < end:
-            u, weight = sources[begin] - before, weights[begin]
+        while left_at != leave[k] and left_at != entered_at:
+            u, weight = step * (sources[left_at + behind] - before), weights[left_at + behind]
             window -= weight
             window_u -= weight * u
             window_uu -= weight * u * u
             beyond += weight
             beyond_u += weight * u
-            begin += 1
-        if begin == end:
+            left_at += step
+        if left_at == entered_at:
             window = window_u = window_uu = 0.0
-        delta = before - target
+        delta = step * (before - target)
         window_uu += delta * (2 * window_u + delta * window)
         window_u += delta * window
         beyond_u += delta * beyond
-        while end < high[k]:
-            u, weight = sources[end] - target, weights[end]
-            if end < low[k]:
+        while entered_at != enter[k]:
+            u, weight = step * (sources[entered_at + behind] - target), weights[entered_at + behind]
+            entered_at += step
+            if step * (leave[k] - entered_at) >= 0:  # beyond the window at once
                 beyond += weight
                 beyond_u += weight * u
-                begin = end + 1
+                left_at = entered_at
             else:
                 window += weight
                 window_u += weight * u
                 window_uu += weight * u * u
-            end += 1
         before = target
         out[VALUE, k] = curvature * window_uu + slope * beyond_u + offset * beyond
         out[SLOPE, k] = 2 * curvature * window_u + slope * beyond
         out[CURVATURE, k] = 2 * curvature * window
+        k += step
+
+
+@kernel
+def _logistic_worse_side(
+    worse: Any, better: Any, weights: Any, table: Any, kinds: Any, space: Any, box_starts: Any, mirror: Any, out: Any
+) -> None:
+    """The same sums at the worse documents, of u = worse − better: everything turned round."""
+    n_worse, n_better = len(worse), len(better)
+    mirror[0, :n_worse] = -worse[::-1]
+    mirror[1, :n_better] = -better[::-1]
+    mirror[2, :n_better] = weights[:n_better][::-1]
+    targets, sources = mirror[0, :n_worse], mirror[1, :n_better]
+    logistic_sums(targets, sources, mirror[2], table, kinds, space, box_starts, out)
+    for kind in range(3):
+        mirror[0, :n_worse] = out[kind, :n_worse]
+        out[kind, :n_worse] = mirror[0, :n_worse][::-1]
 
 
 @kernel
@@ -247,13 +170,10 @@ def evaluate(
     """
     longest = longest_query(offsets, first, last)
     piecewise = len(table) == 0
-    space = np.empty((5, 1 if piecewise else longest + 1, TERMS))
-    box_starts = np.empty((2, longest + 1), np.int64)
-    kinds = np.array([VALUE, SLOPE, CURVATURE])
-    better, worse = np.empty(longest), np.empty(longest)
-    backward_better, backward_worse = np.empty(longest), np.empty(longest)
-    backward_low, backward_high = np.empty(longest, np.int32), np.empty(longest, np.int32)
-    weights, sums = np.empty(longest), np.empty((3, longest))
+    space, mirror = np.empty((5, 1 if piecewise else longest + 1, TERMS)), np.empty((3, 1 if piecewise else longest))
+    box_starts, kinds = np.empty((2, longest + 1), np.int64), np.array([VALUE, SLOPE, CURVATURE])
+    sides, places, weights = np.empty((2, longest + 1), np.int32), np.empty((2, longest)), np.empty((2, longest))
+    at_better, at_worse = np.empty((3, longest)), np.empty((3, longest))
     for q in range(first, last):
         start, stop = offsets[q], offsets[q + 1]
         values[q] = pulls[q] = 0
@@ -262,45 +182,36 @@ def evaluate(
         for g in range(first_group[q], first_group[q + 1]):
             group = groups[g]
             b, n_better, w, n_worse = group[BETTER], group[N_BETTER], group[WORSE], group[N_WORSE]
-            split_members(group, order, start, levels, members)
+            split_members(group, order, start, levels, members, sides)
+            better, worse = places[0, :n_better], places[1, :n_worse]
             for i in range(n_better):
                 better[i] = z[members[b + i]] - phi[0]  # once for both sides, so that both see the same u
-                backward_better[n_better - 1 - i] = -better[i]
             for j in range(n_worse):
                 worse[j] = z[members[w + j]]
-                backward_worse[n_worse - 1 - j] = -worse[j]
             if piecewise:
-                find_windows(better[:n_better], worse[:n_worse], phi[1], low, high, group)
-                for j in range(n_worse):
-                    backward_low[j] = n_better - high[w + n_worse - 1 - j]
-                    backward_high[j] = n_better - low[w + n_worse - 1 - j]
+                find_windows(better, worse, phi[1], low, high, group)
             for term in range(len(left)):
-                for j in range(n_worse):
-                    weights[j] = right[term, members[w + j]]
-                targets, sources = better[:n_better], worse[:n_worse]
-                if piecewise:
-                    sweep(targets, sources, weights, low[b : b + n_better], high[b : b + n_better], phi, sums)
-                else:
-                    logistic_sums(targets, sources, weights, table, kinds, space, box_starts, sums)
                 for i in range(n_better):
-                    document = members[b + i]
-                    weight = left[term, document]
-                    values[q] += weight * sums[VALUE, i]
-                    pulls[q] += weight * sums[SLOPE, i]
-                    gradient[document] -= weight * sums[SLOPE, i]
-                    diagonal[document] += weight * sums[CURVATURE, i]
-                for i in range(n_better):
-                    weights[n_better - 1 - i] = left[term, members[b + i]]
-                targets, sources = backward_worse[:n_worse], backward_better[:n_better]
-                if piecewise:
-                    sweep(targets, sources, weights, backward_low, backward_high, phi, sums)
-                else:
-                    logistic_sums(targets, sources, weights, table, kinds, space, box_starts, sums)
+                    weights[0, i] = left[term, members[b + i]]
                 for j in range(n_worse):
-                    document = members[w + j]
-                    weight = right[term, document]
-                    gradient[document] += weight * sums[SLOPE, n_worse - 1 - j]
-                    diagonal[document] += weight * sums[CURVATURE, n_worse - 1 - j]
+                    weights[1, j] = right[term, members[w + j]]
+                if piecewise:
+                    sweep(better, worse, weights[1], low[b:], high[b:], 1, phi, at_better)
+                    sweep(worse, better, weights[0], high[w:], low[w:], -1, phi, at_worse)
+                else:
+                    logistic_sums(better, worse, weights[1], table, kinds, space, box_starts, at_better)
+                    known = (worse, better, weights[0], table, kinds, space, box_starts)
+                    _logistic_worse_side(*known, mirror, at_worse)
+                for i in range(n_better):
+                    document, weight = members[b + i], weights[0, i]
+                    values[q] += weight * at_better[VALUE, i]
+                    pulls[q] += weight * at_better[SLOPE, i]
+                    gradient[document] -= weight * at_better[SLOPE, i]
+                    diagonal[document] += weight * at_better[CURVATURE, i]
+                for j in range(n_worse):
+                    document, weight = members[w + j], weights[1, j]
+                    gradient[document] += weight * at_worse[SLOPE, j]
+                    diagonal[document] += weight * at_worse[CURVATURE, j]
 
 
 @kernel

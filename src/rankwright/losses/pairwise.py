@@ -13,7 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.supervision import FullRanking, PreferenceGraph
 from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import ParameterError
-from rankwright.losses import edge_kernels, logistic_kernels, pair_kernels
+from rankwright.losses import edge_kernels, group_kernels, logistic_kernels, pair_kernels
 from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
 from rankwright.losses.phi import Phi, check_order_preserving, phi_of
 from rankwright.losses.standardise import check_standardisation, gains, standardised
@@ -201,7 +201,7 @@ class EdgeLosses(QueryLosses):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Every pair of documents that counts, in groups: better documents × other documents (see `pair_kernels`)."""
+    """Every pair of documents that counts, in groups: better documents × other documents (see `group_kernels`)."""
 
     first: npt.NDArray[np.int64]
     table: npt.NDArray[np.int64]
@@ -232,10 +232,10 @@ class Levels:
         """All pairs of documents of different levels."""
         n = len(self.first) - 1
         per_query, members = np.empty(n, np.int64), np.empty(n, np.int64)
-        pair_kernels.count_groups(self.counts, self.first, per_query, members)
+        group_kernels.count_groups(self.counts, self.first, per_query, members)
         first_group, first_member = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (per_query, members))
-        table = np.empty((first_group[-1], pair_kernels.GROUP_FIELDS), np.int64)
-        pair_kernels.split_levels(self.counts, self.first, first_group, first_member, table)
+        table = np.empty((first_group[-1], group_kernels.GROUP_FIELDS), np.int64)
+        group_kernels.split_levels(self.counts, self.first, first_group, first_member, table)
         return Groups(first_group, table, int(first_member[-1]))
 
 
@@ -249,7 +249,7 @@ def levels_of(queries: Queries) -> Levels:
 
     def work(first: int, last: int) -> None:
         rank_documents(grouped, np.zeros(0), LEAVE_TIED, offsets, first, last, order)
-        pair_kernels.dense_levels(order, offsets, first, last, of_document, per_query)
+        group_kernels.dense_levels(order, offsets, first, last, of_document, per_query)
 
     for_query_ranges(work, offsets)
     first_level = np.concatenate([[0], np.cumsum(per_query)])

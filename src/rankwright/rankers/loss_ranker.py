@@ -130,7 +130,12 @@ class LossRanker(LinearRanker):
         return self
 
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
-        self.coef_, self.objective_, self.gap_, self.converged_, self.n_iter_, _ = solution
+        self.coef_, self.n_iter_ = solution.weights, solution.steps
+        self.objective_, self.gap_, self.converged_ = (
+            float(solution.value),
+            float(solution.gap),
+            bool(solution.converged),
+        )
         self.alpha_, self.passes_ = alpha, passes
         if not (self.converged_ or self.early_stopping or self.solver == "sgd"):  # these end where they are told to
             told = f"{self.gap_ / self.objective_:.1e}" if self.objective_ > 0 else f"{self.gap_:.1e}"

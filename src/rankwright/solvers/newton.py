@@ -20,7 +20,7 @@ _LEAST_FALL = 1e-4
 _WELL, _BADLY = 0.75, 0.25
 _GROWTH, _SHRINKING = 4.0, 0.5
 # Conjugate gradients stop at this part of the gradient, measured by M⁻¹.
-_INEXACTNESS = 0.1
+_INEXACTNESS = 0.2
 _MOST_INNER_STEPS = 500
 # Where conjugate gradients took more steps than this, the preconditioner is made anew.
 _MANY_INNER_STEPS = 3

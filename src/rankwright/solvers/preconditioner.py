@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 # Beyond this many features the matrix would take longer than the steps it saves: its diagonal must do.
 _MOST_FEATURES = 1024
 # How many documents per feature show the shape of the Hessian well enough.
-_DOCUMENTS_PER_FEATURE = 40
+_DOCUMENTS_PER_FEATURE = 80
 _DOCUMENTS_PER_RUN = 512
 
 
