@@ -50,6 +50,15 @@ class FeatureProducts:
             size = x.nbytes
         self._documents_per_block = max(1, _BYTES_PER_BLOCK * self.n_documents // max(size, 1))
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is CSR."""
+        return self._is_sparse
+
+    def dense(self) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.intp]]:
+        """X in C order, and the row of each document; only where X is dense."""
+        return self._x, self._rows
+
     def blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Runs of whole queries whose features fit a core's cache."""
         while first < last:

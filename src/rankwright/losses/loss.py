@@ -50,10 +50,8 @@ class QueryLosses(ABC):
 
     def point(self) -> Point:
         """Room for the loss at some scores."""
-        documents = (np.zeros(self.n_documents) for _ in range(2))
-        queries = (np.zeros(self.n_queries) for _ in range(2))
-        values, pulls = queries
-        gradient, diagonal = documents
+        gradient, diagonal = np.zeros((2, self.n_documents))
+        values, pulls = np.zeros((2, self.n_queries))
         return Point(values, gradient, diagonal, pulls)
 
     @abstractmethod

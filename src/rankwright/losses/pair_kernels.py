@@ -144,6 +144,8 @@ def _logistic_worse_side(
 
 @kernel
 def evaluate(
+    first: int,
+    last: int,
     z: Any,
     order: Any,
     levels: Any,
@@ -154,8 +156,6 @@ def evaluate(
     groups: Any,
     phi: Any,
     table: Any,
-    first: int,
-    last: int,
     members: Any,
     low: Any,
     high: Any,

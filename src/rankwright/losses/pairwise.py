@@ -64,10 +64,9 @@ class PairLosses(QueryLosses):
     def point(self) -> Point:
         """Also keeps z, the ranking by it, and for each member of a group the window of its counterparts."""
         point = super().point()
-        members = self._groups.n_members
-        point.kept = {name: np.empty(members, np.int32) for name in ("members", "low", "high")}
-        point.kept["order"] = np.empty(self.n_documents, np.int32)
-        point.kept["z"] = np.empty(self.n_documents)
+        members, low, high = np.empty((3, self._groups.n_members), np.int32)
+        order, z = np.empty(self.n_documents, np.int32), np.empty(self.n_documents)
+        point.kept = {"members": members, "low": low, "high": high, "order": order, "z": z}
         return point
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
@@ -79,39 +78,28 @@ class PairLosses(QueryLosses):
             z[begin:end] -= self.shift[begin:end]
         pair_kernels.centre(z, self.offsets, first, last)
         rank_documents(z, np.zeros(0), KEEP_ORDER, self.offsets, first, last, order)
-        pair_kernels.evaluate(
-            z,
-            order,
-            self._levels,
-            self._left,
-            self._right,
-            self.offsets,
-            self._groups.first,
-            self._groups.table,
-            self._parameters,
-            self._table,
-            first,
-            last,
-            point.kept["members"],
-            point.kept["low"],
-            point.kept["high"],
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.diagonal,
-        )
+        pair_kernels.evaluate(first, last, *self.evaluated(point))
 
     def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
         """Sums over windows of the members; of the logistic function, sums over all."""
-        pair_kernels.curve(direction, first, last, 0, out, *self._known(point))
+        pair_kernels.curve(direction, first, last, 0, out, *self.curved(point))
 
     def curve_columns(self, first: int, last: int, point: Point, columns: Array) -> Array:
         """All in one kernel."""
         out = np.empty_like(columns)
-        pair_kernels.curve_columns(columns, first, last, out, *self._known(point))
+        pair_kernels.curve_columns(columns, first, last, out, *self.curved(point))
         return out
 
-    def _known(self, point: Point) -> tuple[Any, ...]:
+    def evaluated(self, point: Point) -> tuple[Any, ...]:
+        """What `pair_kernels.evaluate` reads and writes."""
+        kept, groups = point.kept, self._groups
+        pairs = (kept["z"], kept["order"], self._levels, self._left, self._right, self.offsets)
+        of_groups = (groups.first, groups.table, self._parameters, self._table)
+        windows = (kept["members"], kept["low"], kept["high"])
+        return (*pairs, *of_groups, *windows, point.values, point.pulls, point.gradient, point.diagonal)
+
+    def curved(self, point: Point) -> tuple[Any, ...]:
+        """What `pair_kernels.curve` reads."""
         kept, groups = point.kept, self._groups
         pairs = (kept["z"], self._left, self._right, self.offsets, groups.first, groups.table)
         windows = (kept["members"], kept["low"], kept["high"])

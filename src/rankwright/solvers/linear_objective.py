@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from rankwright.data.centred import check_features
 from rankwright.data.products import FeatureProducts
-from rankwright.engines.threads import sum_over_query_ranges
 from rankwright.errors import DataError
 from rankwright.losses.loss import Point, QueryLosses
 from rankwright.losses.pairwise import EdgeLosses, PairLosses
+from rankwright.solvers.passes import passes_of
 
 Array = npt.NDArray[np.float64]
 
@@ -42,21 +42,14 @@ class LinearObjective:
 
     def __init__(self, features: FeatureProducts, losses: QueryLosses, alpha: float, center: Array) -> None:
         self.features, self.losses, self.alpha, self.center = features, losses, alpha, center
+        self._passes = passes_of(features, losses)
 
     def at(self, weights: Array, room: LinearPoint | None = None) -> LinearPoint:
         """Value and gradient; writes over ``room``, a point that is no longer needed, if there is one."""
         features, losses = self.features, self.losses
         scores = np.empty(features.n_documents) if room is None else room.scores
         point = losses.point() if room is None else room.losses
-
-        def add(first: int, last: int, out: Array) -> None:
-            for begin, end in features.blocks(first, last):
-                features.scores(begin, end, weights, scores)
-                losses.evaluate(begin, end, scores, point)
-                features.add_transposed(begin, end, point.gradient, out)
-
-        loss_gradient = sum_over_query_ranges(add, features.offsets, weights.shape)
-        features.passes += 1
+        loss_gradient = self._passes.gradient(weights, scores, point)
         away = weights - self.center
         value = 0.5 * self.alpha * float(away @ away) + float(point.values.sum())
         if not features.are_finite:
@@ -72,18 +65,7 @@ class LinearObjective:
 
     def curve(self, point: LinearPoint, direction: Array) -> Array:
         """The Hessian at the point times a direction."""
-        features, losses = self.features, self.losses
-        along, curved = np.empty(features.n_documents), np.empty(features.n_documents)
-
-        def add(first: int, last: int, out: Array) -> None:
-            for begin, end in features.blocks(first, last):
-                features.scores(begin, end, direction, along)
-                losses.curve(begin, end, point.losses, along, curved)
-                features.add_transposed(begin, end, curved, out)
-
-        product = sum_over_query_ranges(add, features.offsets, direction.shape)
-        features.passes += 1
-        return self.alpha * direction + product
+        return self.alpha * direction + self._passes.curvature(point.losses, direction)
 
     def gap(self, point: LinearPoint) -> float:
         """How far the value can be above the minimum, by a dual point: −φ' of the pairs are dual variables.
