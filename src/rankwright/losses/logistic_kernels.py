@@ -58,7 +58,7 @@ def _box_sums(places: Any, weights: Any, box: Any, starts: Any, count: int, sums
     totals[0, 0] = totals[0, 1] = 0
     for b in range(count):
         sums[b] = 0
-        totals[b + 1] = totals[b]
+        totals[b + 1, 0], totals[b + 1, 1] = totals[b, 0], totals[b, 1]
         for j in range(starts[b], starts[b + 1]):
             x = 2 * (places[j] - box[b]) - 1
             previous, current = weights[j], weights[j] * x

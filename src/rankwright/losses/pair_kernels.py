@@ -50,8 +50,10 @@ def split_members(group: Any, order: Any, start: int, levels: Any, members: Any,
         is_better = level < 0 or levels[document] >= level
         n_better += is_better
         n_worse += level < 0 or not is_better
-    members[group[BETTER] : group[BETTER] + n_better] = sides[0, :n_better]
-    members[group[WORSE] : group[WORSE] + n_worse] = sides[1, :n_worse]
+    for k in range(n_better):  # assignments of slices would take seconds to compile
+        members[group[BETTER] + k] = sides[0, k]
+    for k in range(n_worse):
+        members[group[WORSE] + k] = sides[1, k]
 
 
 @kernel
@@ -132,14 +134,17 @@ def _logistic_worse_side(
 ) -> None:
     """The same sums at the worse documents, of u = worse − better: everything turned round."""
     n_worse, n_better = len(worse), len(better)
-    mirror[0, :n_worse] = -worse[::-1]
-    mirror[1, :n_better] = -better[::-1]
-    mirror[2, :n_better] = weights[:n_better][::-1]
+    for j in range(n_worse):
+        mirror[0, j] = -worse[n_worse - 1 - j]
+    for i in range(n_better):
+        mirror[1, i] = -better[n_better - 1 - i]
+        mirror[2, i] = weights[n_better - 1 - i]
     targets, sources = mirror[0, :n_worse], mirror[1, :n_better]
     logistic_sums(targets, sources, mirror[2], table, kinds, space, box_starts, out)
     for kind in range(3):
-        mirror[0, :n_worse] = out[kind, :n_worse]
-        out[kind, :n_worse] = mirror[0, :n_worse][::-1]
+        for j in range(n_worse // 2):
+            k = n_worse - 1 - j
+            out[kind, j], out[kind, k] = out[kind, k], out[kind, j]
 
 
 @kernel
@@ -167,10 +172,13 @@ def evaluate(
     """Value, gradient and diagonal of the Hessian of queries first … last − 1; keeps the windows for `curve`.
 
     ``pulls`` is Σ −w_ij φ'(…) over the pairs of each query. With a ``table``, φ is the logistic function: no windows.
+    Without one, Numba leaves out what is only for it.
     """
     longest = longest_query(offsets, first, last)
-    piecewise = len(table) == 0
-    space, mirror = np.empty((5, 1 if piecewise else longest + 1, TERMS)), np.empty((3, 1 if piecewise else longest))
+    space, mirror = (
+        np.empty((5, 1 if table is None else longest + 1, TERMS)),
+        np.empty((3, 1 if table is None else longest)),
+    )
     box_starts, kinds = np.empty((2, longest + 1), np.int64), np.array([VALUE, SLOPE, CURVATURE])
     sides, places, weights = np.empty((2, longest + 1), np.int32), np.empty((2, longest)), np.empty((2, longest))
     at_better, at_worse = np.empty((3, longest)), np.empty((3, longest))
@@ -188,14 +196,14 @@ def evaluate(
                 better[i] = z[members[b + i]] - phi[0]  # once for both sides, so that both see the same u
             for j in range(n_worse):
                 worse[j] = z[members[w + j]]
-            if piecewise:
+            if table is None:
                 find_windows(better, worse, phi[1], low, high, group)
             for term in range(len(left)):
                 for i in range(n_better):
                     weights[0, i] = left[term, members[b + i]]
                 for j in range(n_worse):
                     weights[1, j] = right[term, members[w + j]]
-                if piecewise:
+                if table is None:
                     sweep(better, worse, weights[1], low[b:], high[b:], 1, phi, at_better)
                     sweep(worse, better, weights[0], high[w:], low[w:], -1, phi, at_worse)
                 else:
@@ -240,9 +248,8 @@ def curve(
     ``direction`` and ``out`` begin with document ``base``.
     """
     longest = longest_query(offsets, first, last)
-    piecewise = len(table) == 0
     centred, sums = np.empty(longest), np.empty(longest + 1)
-    size = 1 if piecewise else longest + 1
+    size = 1 if table is None else longest + 1
     space, box_starts = np.empty((5, size, TERMS)), np.empty((2, size), np.int64)
     targets, sources, weights, bent = np.empty(size), np.empty(size), np.empty(size), np.empty((3, size))
     for q in range(first, last):
@@ -260,7 +267,7 @@ def curve(
                 for side in range(2):
                     target, n_targets, of_targets = (b, n_better, left) if side == 0 else (w, n_worse, right)
                     source, n_sources, of_sources = (w, n_worse, right) if side == 0 else (b, n_better, left)
-                    if piecewise:
+                    if table is None:
                         total = 0.0
                         sums[0] = 0
                         for k in range(n_sources):

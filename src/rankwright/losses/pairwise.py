@@ -52,7 +52,7 @@ class PairLosses(QueryLosses):
     def _set_phi(self, phi: Phi) -> None:
         self.phi = phi
         self._parameters = phi.parameters(self.margin)
-        self._table = logistic_kernels.tables() if phi.is_logistic else np.zeros((0, 0, 0, 0))
+        self._table = logistic_kernels.tables() if phi.is_logistic else None
 
     def with_phi(self, phi: Phi) -> Self:
         """The same pairs and weights with another φ."""

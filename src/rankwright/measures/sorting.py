@@ -75,7 +75,8 @@ def _sort(words: Any, spare: Any, n: int, block: Any) -> None:
         there = not there
         width *= 2
     if there:
-        words[:n] = spare[:n]
+        for i in range(n):  # an assignment of slices would take seconds to compile
+            words[i] = spare[i]
 
 
 @kernel
