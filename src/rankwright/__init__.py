@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from rankwright.rankers.ranksvm import RankSVM
     from rankwright.rankers.regression import RegressionRanker
     from rankwright.selection.search import search
+    from rankwright.solvers.trace import Iteration
 
 _NAMES = {
     "rankwright.data.files": ("read_queries", "read_scores", "write_queries"),
@@ -103,6 +104,7 @@ _NAMES = {
     "rankwright.rankers.ranksvm": ("RankSVM",),
     "rankwright.rankers.regression": ("RegressionRanker",),
     "rankwright.selection.search": ("search",),
+    "rankwright.solvers.trace": ("Iteration",),
 }
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -125,6 +127,7 @@ __all__ = [
     "GreedyRankRLS",
     "HeldOut",
     "Inspection",
+    "Iteration",
     "KendallTau",
     "KernelRankRLS",
     "LinearModel",

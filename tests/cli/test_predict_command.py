@@ -147,3 +147,13 @@ def test_malformed_data_leave_no_output(run, model, test, tmp_path):
     assert ran.code == 65
     assert "line 161" in ran.err
     assert not out.exists()
+
+
+def test_a_model_of_very_many_features_needs_no_memory_for_them(run, model, queries, ranker, test):
+    """Features that the text does not show are 0, whatever the model says their number is."""
+    content = json.loads(model.read_text())
+    content["n_features"] = 10**8
+    model.write_text(json.dumps(content))
+    ran = run("predict", model, test)
+    assert (ran.code, ran.err) == (0, "")
+    assert scores_of(ran.out) == ranker.predict(queries).tolist()

@@ -19,11 +19,11 @@ def collection(seed=0, rows=60, queries=8, n=4):
     return X, y, qid
 
 
-# partial_fit after a fit on other features writes beyond its arrays (double free, crash)
+# A stream ends where fit begins
 
 
 def test_partial_fit_after_a_fit_on_other_features():
-    """In a process of its own: it may crash. `_stream` survives fit(), which resets n_features_in_."""
+    """In a process of its own, as kernels that go beyond their arrays may crash it."""
     code = """
 import numpy as np, rankwright as rw
 rng = np.random.default_rng(0)
@@ -43,7 +43,7 @@ else:
     assert done.stdout.strip() in ("refused", "shape (300,)")
 
 
-# The hinge's certificate is wrong: gap_ < 0, bound above the optimum
+# The gap of the hinge is a certificate, however sharp the corner
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_gap_of_the_hinge_is_a_certificate(offset, alpha, tol):
         assert ranker.objective_ <= least * (1 + tol) * (1 + 1e-12)
 
 
-# The hinge does not see features that are not finite
+# Features that are not finite are refused by every solver
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -78,7 +78,7 @@ def test_hinge_with_features_that_are_not_finite(value):
 
 @pytest.mark.parametrize(("loss", "solver"), [("hinge", "newton"), ("hinge", "sgd"), ("squared-hinge", "sgd")])
 def test_a_query_without_pairs_with_features_that_are_not_finite(loss, solver):
-    """Newton's method on the smooth losses refuses it."""
+    """Such a query has no part in the loss, but its scores must be finite, too."""
     X, y, qid = collection()
     X, y, qid = np.vstack([[[1.0, np.nan, 0.0, 0.0]], X]), np.append(1, y), np.append(99, qid)
     with warnings.catch_warnings():
@@ -87,11 +87,11 @@ def test_a_query_without_pairs_with_features_that_are_not_finite(loss, solver):
             rw.RankSVM(loss=loss, solver=solver, random_state=0).fit(X, y, qid=qid)
 
 
-# Newton's search along a step accepts a point that is worse than where it started
+# The objective never rises
 
 
 def test_the_objective_never_rises_on_a_path():
-    """At w = 0 the objective is the number of pairs. The first step for λ = 0.001 ends at 170 times that."""
+    """At w = 0 the objective is the number of pairs."""
     X, y, qid = collection()
     pairs = sum(1 for i in range(60) for j in range(60) if qid[i] == qid[j] and y[i] > y[j])
     seen = []
@@ -121,7 +121,7 @@ def test_newton_never_rises_from_any_start():
     assert all(b <= a for a, b in itertools.pairwise(values)), values[:3]
 
 
-# Edges given twice make negative weights, and a loss that is not convex
+# Edges given twice add up
 
 
 def test_wpd_of_repeated_edges():
@@ -134,7 +134,7 @@ def test_wpd_of_repeated_edges():
     np.testing.assert_array_equal(standardised(thrice, "wpd", None), [9, 3])
 
 
-# A feature of another scale: the optimum is reached, but the gap says it is not
+# Features of other scales
 
 
 def test_a_badly_scaled_feature_converges():
@@ -153,7 +153,7 @@ def test_badly_scaled_features_converge_to_the_default_tolerance():
         assert rw.RankSVM(1e-3).fit(X * 10.0 ** np.linspace(-4, 4, 4), y, qid=qid).converged_
 
 
-# A bad alpha that is not named
+# A bad alpha is named
 
 
 def test_alpha_as_an_array_is_refused_by_name():

@@ -90,7 +90,7 @@ def test_one_standard_error_takes_a_larger_lambda():
     best = rw.RankSVM(rw.search(), measures="map").fit(X, y, qid=qid, valid=valid)
     simple = rw.RankSVM(rw.search(), measures="map", rule="one-standard-error").fit(X, y, qid=qid, valid=valid)
     told = best.path_.valid[rw.AP]
-    assert len(told) == 23
+    assert len(told) == 25
     top = max(told, key=lambda value: value.mean)
     close = [a for a, v in zip(best.path_.alphas, told, strict=True) if v.mean >= top.mean - top.standard_error]
     assert simple.alpha_ == max(close) > best.alpha_
@@ -103,7 +103,7 @@ def test_the_grid_fits_the_scale_of_the_data(ranker):
     X, y, qid = collection(rows=60, queries=6)
     valid = rw.Queries(X, y, qid)
     plain = ranker(rw.search()).fit(X, y, qid=qid, valid=valid).path_.alphas
-    assert len(plain) == 23
+    assert len(plain) == 25
     np.testing.assert_array_equal(np.diff(np.log2(plain)), 1)
     assert (np.log2(plain) == np.round(np.log2(plain))).all()
     for scale in (8.0, 1 / 32):

@@ -48,7 +48,7 @@ def test_with_all_queries_it_is_the_hessian(phi, weights, margin, store):
     low, high = ref.evaluate(pairs, phi, X @ w, qid).hessian
     np.testing.assert_array_equal(low, high)  # no pair stands at a corner
     hessian = 0.7 * np.eye(4) + X.T @ low @ X
-    is_matrix(preconditioner(objective, point), hessian)
+    is_matrix(preconditioner(objective, point, None, 10**6), hessian)
     for v in np.eye(4):
         np.testing.assert_allclose(objective.curve(point, v), hessian @ v, rtol=1e-11, atol=1e-11)
 
@@ -59,16 +59,16 @@ def test_of_other_losses():
     objective, point = made(X, y, qid, OrderPreservingLoss("huber-hinge", "ndcg", 3), 0.7, w)
     pairs = ref.order_preserving_pairs(ref.ndcg_r(y, qid, 3), qid)
     hessian = ref.evaluate(pairs, "huber-hinge", X @ w, qid).hessian[0]
-    is_matrix(preconditioner(objective, point), 0.7 * np.eye(4) + X.T @ hessian @ X)
+    is_matrix(preconditioner(objective, point, None, 10**6), 0.7 * np.eye(4) + X.T @ hessian @ X)
     objective, point = made(X, y, qid, SquaredLoss("dcg"), 0.7, w)
-    is_matrix(preconditioner(objective, point), 0.7 * np.eye(4) + 2 * X.T @ X)
+    is_matrix(preconditioner(objective, point, None, 10**6), 0.7 * np.eye(4) + 2 * X.T @ X)
     graph = rw.PreferenceGraph(
         60, *np.array([(i, j) for i in range(60) for j in range(60) if qid[i] == qid[j] and i < j]).T
     )
     objective, point = made(X, graph, qid, PreorderLoss("logistic"), 0.7, w)
     edges = [(int(i), int(j), 1.0) for i, j in zip(graph.preferred, graph.other, strict=True)]
     hessian = ref.evaluate(ref.edge_pairs(edges, qid), "logistic", X @ w, qid).hessian[0]
-    is_matrix(preconditioner(objective, point), 0.7 * np.eye(4) + X.T @ hessian @ X)
+    is_matrix(preconditioner(objective, point, None, 10**6), 0.7 * np.eye(4) + X.T @ hessian @ X)
 
 
 def test_of_many_features_it_is_positive_and_diagonal(monkeypatch):
@@ -79,7 +79,7 @@ def test_of_many_features_it_is_positive_and_diagonal(monkeypatch):
     monkeypatch.setattr(module, "_MOST_FEATURES", 3)
     for store in (np.asarray, sp.csr_array):
         objective, point = made(X, y, qid, PreorderLoss("logistic"), 0.7, w, store)
-        is_matrix(preconditioner(objective, point), np.diag(0.7 + diagonal @ X**2))
+        is_matrix(preconditioner(objective, point, None, 10**6), np.diag(0.7 + diagonal @ X**2))
 
 
 def test_of_a_part_of_the_queries_it_is_about_as_large(monkeypatch):
@@ -92,7 +92,7 @@ def test_of_a_part_of_the_queries_it_is_about_as_large(monkeypatch):
     seen = []
     monkeypatch.setattr(type(objective.features), "rows_of", _noting(type(objective.features).rows_of, seen))
     hessian = ref.evaluate(ref.preorder_pairs(y, qid), "logistic", X @ np.full(4, 0.1), qid).hessian[0]
-    is_matrix(preconditioner(objective, point), 0.7 * np.eye(4) + X.T @ hessian @ X)
+    is_matrix(preconditioner(objective, point, None, 10**6), 0.7 * np.eye(4) + X.T @ hessian @ X)
     assert 0 < len({q for run in seen for q in range(*run)}) < 8
 
 
@@ -107,7 +107,7 @@ def test_without_a_cholesky_factor_the_diagonal_must_do(monkeypatch):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(module.scipy.linalg, "cholesky", fails)
-    is_matrix(preconditioner(objective, point), np.diag(np.diag(hessian)))
+    is_matrix(preconditioner(objective, point, None, 10**6), np.diag(np.diag(hessian)))
 
 
 def _noting(function, seen):
@@ -133,7 +133,7 @@ def test_features_that_are_hard_to_factor(phi, kind):
         X[:, 1:] = 0
     alpha = 1e-3
     objective, point = made(X, y, qid, PreorderLoss(phi), alpha, np.zeros(X.shape[1]))
-    model = preconditioner(objective, point)
+    model = preconditioner(objective, point, None, 10**6)
     for v in np.random.default_rng(1).standard_normal((5, X.shape[1])):
         assert model.norm(v) > 0
         assert v @ model.solve(v) > 0

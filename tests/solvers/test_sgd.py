@@ -85,7 +85,7 @@ def test_what_partial_fit_refuses():
     before = ranker.coef_.copy()
     with pytest.raises(ValueError, match="features"):
         ranker.partial_fit(X[:, :3], y, qid=qid)
-    with pytest.raises(rw.DataError, match="X has 3 features, but earlier queries had 5"):
+    with pytest.raises(rw.DataError, match="X has 3 features, but earlier queries have 5"):
         ranker.partial_fit(rw.Queries(X[:, :3], y, qid))
     X[7, 2] = np.nan
     with pytest.raises(rw.DataError, match=r"row 7 \(query 0\), feature 'f3'"):

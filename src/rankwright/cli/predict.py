@@ -12,6 +12,7 @@ from rankwright.errors import DataError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
+    from rankwright.rankers.linear_model import LinearModel
 
 
 def predict(
@@ -44,7 +45,7 @@ def predict(
         queries = read_queries(data, dtype="float64")
     with working("scoring"):
         try:
-            scores = ranker.predict(_widened(queries, ranker.n_features_in_))
+            scores = _for_features_of(ranker, queries).predict(queries)
         except DataError as error:
             raise DataError(f"{data}: {error}") from None
     lines = "\n".join(map(repr, scores.tolist()))
@@ -55,20 +56,15 @@ def predict(
             temporary.write_text(f"{lines}\n", encoding="ascii")
 
 
-def _widened(queries: Queries, n_features: int) -> Queries:
-    """The queries with all features of the model: text does not tell of those that are 0 in all its lines."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    from rankwright.data.queries import Queries
-
-    lacking = n_features - queries.n_features
-    if lacking <= 0 or queries.has_feature_names:
-        return queries
-    zeros = (queries.n_documents, lacking)
-    x = (
-        sp.hstack([queries.X, sp.csr_array(zeros)])
-        if sp.issparse(queries.X)
-        else np.hstack([queries.X, np.zeros(zeros)])
+def _for_features_of(model: LinearModel, queries: Queries) -> LinearModel:
+    """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
+    if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
+        return model
+    return type(model).of(
+        model.coef_[: queries.n_features],
+        intercept=model.intercept_,
+        feature_names=None,
+        ranker=model.ranker_,
+        parameters=model.parameters_,
+        training=model.training_,
     )
-    return Queries(x, queries.supervision, queries.qid)

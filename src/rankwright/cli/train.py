@@ -31,7 +31,7 @@ RANKERS = {
 }
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "seed": "random_state"}
+_PARAMETERS = {"max_features": "n_features"}
 
 
 def train(
@@ -80,7 +80,9 @@ def train(
     cutoff: Annotated[
         int | None, typer.Option(metavar="K", help="order-preserving: only the best K places count.")
     ] = None,
-    normalize: Annotated[bool, typer.Option("--normalize", help="order-preserving: every query counts alike.")] = False,
+    normalize: Annotated[
+        bool, typer.Option("--normalize", help="order-preserving: divide by the number of pairs in a query.")
+    ] = False,
     early_stopping: Annotated[
         bool, typer.Option("--early-stopping", help="Stop when validation queries are ranked no better.")
     ] = False,
@@ -95,7 +97,6 @@ def train(
         int | None,
         typer.Option(metavar="K", help="greedy-rankrls: features at most; by default 10, or all if there are fewer."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes what is drawn at random repeatable.")] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Tell every iteration on standard error, as on a terminal.")
     ] = False,
@@ -119,7 +120,6 @@ def train(
     from rankwright.selection.search import checked_rule, search
 
     check_at_least(1, cutoff=cutoff, max_features=max_features, max_iter=max_iter)
-    check_at_least(0, seed=seed)
     if early_stopping and valid is None:
         raise ParameterError("--early-stopping needs --valid: it stops where validation queries are ranked no better")
     chosen_measures, alphas = parse_measures(measures), parse_alphas(alpha)
@@ -140,7 +140,6 @@ def train(
             tol=tol,
             max_iter=max_iter,
             max_features=max_features,
-            seed=seed,
         ),
     }
     check_output(out, *(path for path in (data, valid) if path is not None))

@@ -18,7 +18,7 @@ from rankwright.errors import DataError
 
 Array = npt.NDArray[np.float64]
 
-_BYTES_PER_BLOCK = 1 << 20
+_BYTES_PER_BLOCK = 1 << 20  # smaller blocks would fit a nearer cache, but each costs some calls from Python
 
 
 class FeatureProducts:
@@ -98,5 +98,5 @@ class FeatureProducts:
         """The features of queries first … last − 1, dense."""
         rows = self._rows[self.offsets[first] : self.offsets[last]]
         part = self.queries.X[rows].toarray() if self._is_sparse else self._x[rows]
-        features: Array = part.astype(np.float64)
+        features: Array = part.astype(np.float64, copy=False)
         return features

@@ -2,7 +2,7 @@
 
 from rankwright.losses.loss import Loss, LossAtScores, QueryLosses
 from rankwright.losses.pairwise import OrderPreservingLoss, PreorderLoss
-from rankwright.losses.phi import PHIS, Phi, huber_hinge
+from rankwright.losses.phi import PHIS, huber_hinge
 from rankwright.losses.pointwise import SquaredLoss
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "Loss",
     "LossAtScores",
     "OrderPreservingLoss",
-    "Phi",
     "PreorderLoss",
     "QueryLosses",
     "SquaredLoss",

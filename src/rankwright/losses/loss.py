@@ -77,15 +77,18 @@ class QueryLosses(ABC):
 
     def at(self, scores: npt.ArrayLike) -> LossAtScores:
         """The loss at these scores, one for each row."""
-        given = np.asarray(scores, dtype=np.float64)
-        if given.shape != (self.n_documents,):
-            raise DataError(f"there must be one score for each of the {self.n_documents} rows, not {given.shape}")
-        if not np.isfinite(given).all():
-            raise DataError(f"row {int(np.argmin(np.isfinite(given)))}: the score is not a finite number")
-        grouped = np.ascontiguousarray(self.grouping.gather(given))
-        point = self.point()
+        grouped, point = self.grouped(scores, "score"), self.point()
         for_query_ranges(lambda first, last: self.evaluate(first, last, grouped, point), self.offsets)
         return LossAtScores(self, point)
+
+    def grouped(self, values: npt.ArrayLike, name: str) -> Array:
+        """A number for each row, checked, with each query's rows together."""
+        given = np.asarray(values, dtype=np.float64)
+        if given.shape != (self.n_documents,):
+            raise DataError(f"there must be one {name} for each of the {self.n_documents} rows, not {given.shape}")
+        if not np.isfinite(given).all():
+            raise DataError(f"row {int(np.argmin(np.isfinite(given)))}: the {name} is not a finite number")
+        return np.ascontiguousarray(self.grouping.gather(given))
 
 
 class LossAtScores:
@@ -112,7 +115,7 @@ class LossAtScores:
     def hessian_product(self, direction: npt.ArrayLike) -> Array:
         """The Hessian with respect to the scores, times a vector with a number for each row."""
         losses = self._losses
-        grouped = np.ascontiguousarray(losses.grouping.gather(np.asarray(direction, dtype=np.float64)))
+        grouped = losses.grouped(direction, "number")
         out = np.empty_like(grouped)
         for_query_ranges(lambda first, last: losses.curve(first, last, self._point, grouped, out), losses.offsets)
         return losses.grouping.scatter(out)

@@ -85,7 +85,7 @@ def sweep(targets: Any, sources: Any, weights: Any, leave: Any, enter: Any, step
 
     Targets are gone through from the first (step 1) or from the last (step −1), so that u grows from one to the next,
     by δ ≥ 0. Sources enter the window at one end and leave it for the linear part at the other. Sums of u and u² are
-    carried along: all terms are positive, so that nothing cancels, however large scores are.
+    carried along, so that nothing of the size of scores is ever subtracted, however large they are.
     """
     curvature, slope, offset = phi[2], phi[3], phi[4]
     n = len(targets)

@@ -21,7 +21,6 @@ class Phi:
     It is 0 for u ≤ 0, ``curvature``·u² up to u = ``width``, and a straight line of slope ``slope`` from there on.
     The logistic function is none of these: it has ``curvature`` NaN, and no margin.
 
-    ``outside_theorem_1`` says which condition of paper O's theorem 1 it fails, if any.
     """
 
     name: str
@@ -29,17 +28,23 @@ class Phi:
     width: float
     curvature: float
     slope: float
-    outside_theorem_1: str = ""
 
     @property
     def is_smooth(self) -> bool:
         """Whether the derivative has no jumps."""
-        return self.name != "hinge"
+        return self.width > 0
 
     @property
     def is_logistic(self) -> bool:
         """Whether it is log(1 + e^−t)."""
-        return self.name == "logistic"
+        return bool(np.isnan(self.curvature))
+
+    @property
+    def outside_theorem_1(self) -> str:
+        """Which condition of paper O's theorem 1 it fails, if any."""
+        if self.is_logistic:
+            return "its derivative is 0 nowhere, so scores would have to be infinite"
+        return "" if self.is_smooth else "it is not differentiable at t = 1"
 
     def margin_top(self, margin: float) -> float:
         """The t below which it is above 0, where the margin is ``margin``."""
@@ -53,6 +58,8 @@ class Phi:
 
 def huber_hinge(half_width: float) -> Phi:
     """The hinge with its corner rounded between 1 − h and 1 + h (Chapelle 2007): (1 + h − t)²/4h there."""
+    if not 0 < half_width < inf:
+        raise ParameterError(f"half_width must be finite and above 0, not {half_width!r}")
     return Phi("huber-hinge", half_width, 2 * half_width, 1 / (4 * half_width), 1.0)
 
 
@@ -60,9 +67,9 @@ PHIS = {
     phi.name: phi
     for phi in (
         Phi("squared-hinge", 0.0, inf, 1.0, 0.0),
-        Phi("hinge", 0.0, 0.0, 0.0, 1.0, "it is not differentiable at t = 1"),
+        Phi("hinge", 0.0, 0.0, 0.0, 1.0),
         huber_hinge(HUBER_WIDTH),
-        Phi("logistic", 0.0, inf, np.nan, np.nan, "its derivative is 0 nowhere, so scores would have to be infinite"),
+        Phi("logistic", 0.0, inf, np.nan, np.nan),
     )
 }
 

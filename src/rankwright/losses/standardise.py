@@ -86,7 +86,7 @@ _REFUSED = {"err": ("ERR", "43/96", "41/96"), "ap": ("AP", "2/3", "17/24")}
 
 def check_standardisation(name: object, cutoff: object) -> None:
     """Refuse a standardisation function that does not exist, or a cutoff that means nothing."""
-    wanted = str(name).lower()
+    wanted = str(name).lower().partition("@")[0].strip()
     if wanted in ("err", "ap", "map"):
         told, one, other = _REFUSED[wanted.removeprefix("m")]
         raise ParameterError(_COUNTEREXAMPLE.format(name=told, one=one, other=other))

@@ -44,8 +44,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             if y is not None or qid is not None:
                 raise ParameterError("y and qid are part of the Queries that were given as X: leave them out")
             if not reset:
-                if X.n_features != self.n_features_in_:
-                    raise DataError(f"X has {X.n_features} features, but earlier queries had {self.n_features_in_}")
+                self._check_same_features(X, "X", "earlier queries")
                 return X
             self.n_features_in_ = X.n_features
             if X.has_feature_names:
@@ -69,13 +68,16 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             return None
         if not isinstance(valid, Queries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
-        if valid.n_features != self.n_features_in_:
-            raise DataError(f"valid has {valid.n_features} features, but the training data have {self.n_features_in_}")
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and valid.has_feature_names and tuple(names) != valid.feature_names:
-            raise DataError("valid has other features than the training data, or has them in another order")
+        self._check_same_features(valid, "valid", "the training data")
         check_features(valid, "valid: ")
         return valid
+
+    def _check_same_features(self, queries: Queries, what: str, known: str) -> None:
+        if queries.n_features != self.n_features_in_:
+            raise DataError(f"{what} has {queries.n_features} features, but {known} have {self.n_features_in_}")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and queries.has_feature_names and tuple(names) != queries.feature_names:
+            raise DataError(f"{what} has other features than {known}, or has them in another order")
 
     def predict(self, X: Any) -> Array:
         """One score for each row of X, which may be `Queries`: the higher, the better its place.

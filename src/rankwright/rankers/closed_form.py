@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
+from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker, Ranker, linear_scores
 from rankwright.selection.search import (
     Estimate,
@@ -21,49 +21,13 @@ from rankwright.selection.search import (
     checked_alphas,
     checked_rule,
     estimates,
-    first_best,
     optional_measures,
-    within_one_standard_error,
 )
 
 if TYPE_CHECKING:
-    from rankwright.data.frames import Backend
+    pass
 
 Array = npt.NDArray[np.float64]
-
-# The grid of paper G's experiments.
-ALPHAS: Array = 2.0 ** np.arange(-15.0, 16.0)
-
-
-@dataclass(frozen=True, eq=False)
-class AlphaPath:
-    """Weights for every λ of a grid, and what measures say of each on held-out queries.
-
-    Weights are λ × features; of a kernel, λ × training documents. ``lqo`` is by leave-query-out, ``folds`` by
-    cross-validation, ``valid`` on validation queries. ``objectives`` and ``gaps``, for rankers that iterate, are the
-    objective for every λ and how far it can be above the least.
-    """
-
-    alphas: Array
-    weights: Array
-    lqo: dict[Measure, list[Estimate]] = field(default_factory=dict)
-    valid: dict[Measure, list[Estimate]] = field(default_factory=dict)
-    folds: dict[Measure, list[Estimate]] = field(default_factory=dict)
-    objectives: Array | None = None
-    gaps: Array | None = None
-
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """A row for each λ: columns alpha, ``lqo nDCG @ 10``, its standard error; likewise ``valid`` and ``folds``."""
-        import pyarrow as pa
-
-        from rankwright.data.frames import as_backend
-
-        columns: dict[str, Any] = {"alpha": self.alphas}
-        for kind, values in (("lqo", self.lqo), ("valid", self.valid), ("folds", self.folds)):
-            for measure, told in values.items():
-                columns[f"{kind} {measure}"] = [value.mean for value in told]
-                columns[f"{kind} {measure} standard error"] = [value.standard_error for value in told]
-        return as_backend(pa.table(columns), backend)
 
 
 class ClosedFormRanker(Ranker):
@@ -142,14 +106,3 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
 
     def _keep(self, weights: Array) -> None:
         self.coef_ = weights
-
-
-def choose_alpha(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...], rule: Rule) -> int:
-    """The λ of the best mean (the first of equals), or the largest λ within one standard error of it."""
-    told, lower = [value[measures[0]] for value in values], measures[0].lower_is_better
-    return first_best(told, lower) if rule == "best" else max(within_one_standard_error(told, lower))
-
-
-def by_measure(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...]) -> dict[Measure, list[Estimate]]:
-    """For each measure, what it says of every λ."""
-    return {measure: [value[measure] for value in values] for measure in measures} if values else {}

@@ -13,7 +13,8 @@ from rankwright.errors import ParameterError
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import Evaluation, evaluate
 from rankwright.measures.measure import Measure
-from rankwright.rankers.closed_form import ALPHAS, ClosedFormRanker
+from rankwright.rankers.alpha_path import ALPHAS
+from rankwright.rankers.closed_form import ClosedFormRanker
 from rankwright.selection.search import checked_alphas, given_alphas
 
 

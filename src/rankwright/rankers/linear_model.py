@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.errors import ParameterError
+from rankwright.measures import CONVENTIONS, parse_measures
 from rankwright.rankers.base import LinearRanker
 
 Array = npt.NDArray[np.float64]
@@ -65,7 +67,7 @@ class LinearModel(LinearRanker):
         training: Mapping[str, Any],
     ) -> LinearModel:
         """The model with these weights."""
-        model = cls()
+        model = cls(**_judged_by(parameters))
         model.coef_ = weights
         model.intercept_ = intercept
         model.n_features_in_ = len(weights)
@@ -88,3 +90,16 @@ class LinearModel(LinearRanker):
             return "LinearModel(not read from a file yet)"
         features = f"{self.n_features_in_:,} feature{'s' * (self.n_features_in_ != 1)}"
         return f"LinearModel({self.ranker_}, {features}, {np.count_nonzero(self.coef_):,} with a weight)"
+
+
+def _judged_by(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The measures and the convention of the ranker that was saved, as far as their texts tell."""
+    told = {}
+    measures, convention = parameters.get("measures"), parameters.get("convention")
+    texts = [measures] if isinstance(measures, str) else measures
+    if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
+        with suppress(ParameterError):  # of another version, or one's own
+            told["measures"] = ", ".join(map(str, parse_measures(", ".join(texts))))
+    if isinstance(convention, str) and convention in CONVENTIONS:
+        told["convention"] = convention
+    return told

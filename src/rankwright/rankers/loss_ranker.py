@@ -16,14 +16,15 @@ from sklearn.utils import check_random_state
 from rankwright.data.centred import check_features
 from rankwright.data.products import FeatureProducts
 from rankwright.data.queries import Queries
+from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss, query_weights
-from rankwright.losses.pairwise import EdgeLosses, PairLosses
+from rankwright.losses.pairwise import MarginLosses
 from rankwright.losses.phi import huber_hinge
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
+from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker, linear_scores
-from rankwright.rankers.closed_form import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.selection.search import (
     Estimate,
     Rule,
@@ -40,18 +41,18 @@ from rankwright.solvers.sgd import Stream
 from rankwright.solvers.trace import Iteration
 
 Array = npt.NDArray[np.float64]
-Solver = Literal["auto", "newton", "sgd"]
-SOLVERS = ("auto", "newton", "sgd")
+Solver = Literal["newton", "sgd"]
+SOLVERS = ("newton", "sgd")
 
-_MOST_STEPS = {"newton": 200, "sgd": 50}
+_MOST_STEPS = {"newton": 500, "sgd": 50}
 # Early stopping gives up after so many steps without a better validation measure.
 _PATIENCE = 3
 # How far down the gradient goes before a start is good enough.
-_START_TOLERANCE = 0.1
+_START_TOLERANCE, _START_STEPS = 0.1, 5
 # A smoothed hinge for the next λ begins so much wider than the last one ended.
 _WIDER = 4.0
 # The grid of λ, as powers of two times the scale of the data.
-_GRID = np.arange(-18.0, 5.0)
+_GRID = np.arange(-16.0, 9.0)
 
 Progress = Callable[[Iteration], None]
 
@@ -80,6 +81,8 @@ class LossRanker(LinearRanker):
     folds: int
     random_state: Any
 
+    _stream: Stream
+
     @abstractmethod
     def _loss(self) -> Loss:
         """The loss that the parameters describe, checked."""
@@ -101,7 +104,7 @@ class LossRanker(LinearRanker):
         one for each row. ``progress`` is called with an `Iteration` after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight)
-        self.__dict__.pop("_stream", None)  # what a stream has taught is over
+        self._forget_stream()
         features = FeatureProducts(task.queries)
         is_free = isinstance(self.alpha, Search) and self.alpha.values is None
         alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
@@ -124,18 +127,15 @@ class LossRanker(LinearRanker):
             valid=by_measure(on_valid, task.measures),
             folds=by_measure(on_folds, task.measures),
             objectives=np.array([solution.value for solution in solutions]),
-            gaps=np.array([solution.gap for solution in solutions]),
+            gaps=np.array([max(solution.gap, 0.0) for solution in solutions]),
         )
         self._keep(solutions[chosen], float(alphas[chosen]), features.passes)
         return self
 
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
         self.coef_, self.n_iter_ = solution.weights, solution.steps
-        self.objective_, self.gap_, self.converged_ = (
-            float(solution.value),
-            float(solution.gap),
-            bool(solution.converged),
-        )
+        self.objective_, self.gap_ = float(solution.value), max(float(solution.gap), 0.0)  # below 0 only by rounding
+        self.converged_ = bool(solution.converged)
         self.alpha_, self.passes_ = alpha, passes
         if not (self.converged_ or self.early_stopping or self.solver == "sgd"):  # these end where they are told to
             told = f"{self.gap_ / self.objective_:.1e}" if self.objective_ > 0 else f"{self.gap_:.1e}"
@@ -161,8 +161,11 @@ class LossRanker(LinearRanker):
     def _check_parameters(self) -> None:
         if self.solver not in SOLVERS:
             raise ParameterError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, not {self.solver!r}")
-        if not isinstance(self.tol, int | float) or isinstance(self.tol, bool) or not self.tol > 0:
-            raise ParameterError(f"tol must be a number above 0, not {self.tol!r}")
+        number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
+        if not number or not 0 < self.tol < np.inf:
+            raise ParameterError(f"tol must be a finite number above 0, not {self.tol!r}")
+        if not isinstance(self.early_stopping, bool):
+            raise ParameterError(f"early_stopping must be True or False, not {self.early_stopping!r}")
         for name, least in (("max_iter", 1), ("folds", 2)):
             value = getattr(self, name)
             if name == "max_iter" and value is None:
@@ -190,8 +193,10 @@ class LossRanker(LinearRanker):
         """
         objective = LinearObjective(features, task.loss.on(task.queries, task.weights), 1.0, task.center)
         point = objective.at(task.center)
-        along = linear_scores(task.queries.X, point.loss_gradient)
-        spread = float(np.std(along))
+        grouping = task.queries.grouping
+        along = grouping.gather(linear_scores(task.queries.X, point.loss_gradient))
+        means = np.add.reduceat(along, grouping.offsets[:-1]) / task.queries.sizes
+        spread = float(np.std(along - np.repeat(means, task.queries.sizes)))  # within queries
         middle = np.round(np.log2(spread)) if 0 < spread < np.inf else 0.0
         grid: Array = np.exp2(middle + _GRID)
         return grid
@@ -208,7 +213,7 @@ class LossRanker(LinearRanker):
             tell = None if progress is None else _in_fold(progress, fold + 1)
             path = self._path(inner, FeatureProducts(inner.queries), alphas, tell)
             weights = np.stack([solution.weights for solution in path])
-            rows = np.isin(queries.grouping.codes, np.flatnonzero(part == fold))
+            rows = (part == fold)[queries.grouping.codes]
             scores[:, rows] = linear_scores(queries.X[rows], weights.T).T
         return [estimates(row, queries, task.measures, task.convention) for row in scores]
 
@@ -216,17 +221,18 @@ class LossRanker(LinearRanker):
         """The solution for each λ, from the largest to the smallest, each one the start of the next."""
         losses = task.loss.on(task.queries, task.weights)
         solutions: list[Solution] = []
-        for alpha in alphas[::-1].tolist():
-            objective = LinearObjective(features, losses, alpha, task.center)
-            watch = _Watch(self, task, objective, progress)
-            solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
+        with one_thread_per_call():  # products of vectors are over before other threads have woken
+            for alpha in alphas[::-1].tolist():
+                objective = LinearObjective(features, losses, alpha, task.center)
+                watch = _Watch(self, task, objective, progress)
+                solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
         return solutions[::-1]
 
     def _solve(self, objective: LinearObjective, previous: Solution | None, watch: _Watch) -> Solution:
         """The weights for one λ, from those for the one before."""
         if self.solver == "sgd":
             solution = self._descend(objective, previous, watch)
-        elif isinstance(objective.losses, PairLosses | EdgeLosses) and not objective.losses.phi.is_smooth:
+        elif isinstance(objective.losses, MarginLosses) and not objective.losses.phi.is_smooth:
             solution = self._smoothed(objective, previous, watch)
         else:
             solution = self._newton(objective, previous, watch)
@@ -253,7 +259,10 @@ class LossRanker(LinearRanker):
         first = objective.at(previous.weights if previous else objective.center)
         steps, most_steps = 0, self.max_iter or _MOST_STEPS["newton"]
         if previous is None and not done(first):
-            first, steps = _past_the_plain(objective, first, most_steps - 1)
+            better = _start_where_it_curves(objective, first)
+            if better is not None:
+                first, steps = better, 1
+                after_step(first)
         result = newton(objective, first, done, most_steps=most_steps - steps, after_step=after_step)
         point = result.point
         return Solution(point.weights, point.value, objective.gap(point), result.finished, steps + result.steps)
@@ -279,24 +288,37 @@ class LossRanker(LinearRanker):
     def partial_fit(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Self:
         """Go on learning from more queries of a stream, each once, by averaged stochastic gradient descent.
 
-        λ counts as in ``fit`` on all queries seen so far. alpha must be a number.
+        λ counts as in ``fit`` on all queries seen so far. alpha must be a number, and stay the same. The first call,
+        also the first one after ``fit``, starts from ``center``. There is no certificate.
         """
         if isinstance(self.alpha, Search):
             raise ParameterError("partial_fit: alpha must be a number, as a stream cannot be searched")
         loss, alpha = self._loss(), float(checked_alphas(self.alpha, ALPHAS)[0])
         self._check_parameters()
         is_new = not hasattr(self, "_stream")
+        if not is_new and alpha != self._stream.alpha:
+            raise ParameterError(f"alpha was {self._stream.alpha:g} when the stream began, and cannot become {alpha:g}")
         queries = self._training_queries(X, y, qid, reset=is_new)
+        check_features(queries)  # once it is in the weights it stays
+        features, losses = FeatureProducts(queries), loss.on(queries)
         if is_new:
+            self._forget_fit()
             center = self._center(queries.n_features)
             self._stream, self.n_queries_seen_ = Stream.start(center, center, alpha), 0
-        features = FeatureProducts(queries)
-        check_features(queries)  # once it is in the weights it stays
         order = check_random_state(self.random_state).permutation(queries.n_queries)
         self.n_queries_seen_ += queries.n_queries
-        self._stream.follow(features, loss.on(queries), order, self.n_queries_seen_)
+        self._stream.follow(features, losses, order, self.n_queries_seen_)
         self.coef_, self.alpha_ = self._stream.mean.copy(), alpha
         return self
+
+    def _forget_fit(self) -> None:
+        """What ``fit`` has learned is not true of the weights of a stream."""
+        for name in ("objective_", "gap_", "converged_", "n_iter_", "passes_", "path_"):
+            self.__dict__.pop(name, None)
+
+    def _forget_stream(self) -> None:
+        for name in ("_stream", "n_queries_seen_"):
+            self.__dict__.pop(name, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,19 +382,22 @@ class _Watch:
         return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
 
 
-def _past_the_plain(objective: LinearObjective, first: LinearPoint, most_steps: int) -> tuple[LinearPoint, int]:
-    """A better start where the loss is straight at tied scores, so that Newton's model knows no scale; and its steps.
+def _start_where_it_curves(objective: LinearObjective, first: LinearPoint) -> LinearPoint | None:
+    """A better start where the loss is straight at tied scores, so that Newton's model knows no scale there.
 
-    A Huber hinge with h = 1 curves at ties: some steps down that one lead to where the corner of ours is.
+    With a unit margin, a Huber hinge of h = 1 curves at ties: steps down that one lead to where the corner of ours is.
     """
     losses = objective.losses
-    if not isinstance(losses, PairLosses | EdgeLosses) or losses.phi.name != "huber-hinge":
-        return first, 0
+    if not isinstance(losses, MarginLosses) or losses.phi.name != "huber-hinge":
+        return None
     rounder = LinearObjective(objective.features, losses.with_phi(huber_hinge(1.0)), objective.alpha, objective.center)
     start = rounder.at(first.weights)
     enough = _START_TOLERANCE * float(np.linalg.norm(start.gradient))
-    near = newton(rounder, start, lambda point: float(np.linalg.norm(point.gradient)) <= enough, most_steps=most_steps)
-    return objective.at(near.point.weights), near.steps
+
+    def is_near(point: LinearPoint) -> bool:
+        return float(np.linalg.norm(point.gradient)) <= enough
+
+    return objective.at(newton(rounder, start, is_near, most_steps=_START_STEPS).point.weights)
 
 
 def _in_fold(progress: Progress, fold: int) -> Progress:

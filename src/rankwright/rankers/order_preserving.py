@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import OrderPreservingLoss
 from rankwright.losses.pointwise import SquaredLoss
@@ -12,14 +13,14 @@ from rankwright.selection.search import Rule, Search
 
 
 class OrderPreservingRanker(LossRanker):
-    r"""A pairwise loss that is consistent with DCG or nDCG, whatever the noise in the grades (Buffoni et al. 2011).
+    r"""A pairwise loss that is consistent with DCG or nDCG (Buffoni et al. 2011).
 
     .. math:: \min_w \tfrac{λ}{2} \|w - w_0\|^2 + \sum_q \sum_i r_i(y) \sum_j φ(w^\top x_i - w^\top x_j)
 
     where r is the standardised supervision: 2^{y_i} − 1 for DCG, the same over the query's largest DCG for nDCG. Every
-    document is compared with every other, but weighs by its own worth; so in expectation over noisy grades the best
-    scores stand in the order of the expected r, which is the order that the measure wants. The preorder loss of RankSVM
-    does not have this property. Value, gradient and curvature take O(m log m) for a query of m documents.
+    document is compared with every other, but weighs by its own worth; so the scores that are best in expectation over
+    noisy grades stand in the order of the expected r, which is the order that the measure wants. The preorder loss of
+    RankSVM does not have this property. Value, gradient and curvature take O(m log m) for a query of m documents.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class OrderPreservingRanker(LossRanker):
         loss: str = "squared-hinge",
         normalize: bool = False,
         center: Any = None,
-        solver: Solver = "auto",
+        solver: Solver = "newton",
         tol: float = 1e-4,
         max_iter: int | None = None,
         early_stopping: bool = False,
@@ -88,6 +89,8 @@ class OrderPreservingRanker(LossRanker):
         self.random_state = random_state
 
     def _loss(self) -> Loss:
+        if not isinstance(self.normalize, bool):
+            raise ParameterError(f"normalize must be True or False, not {self.normalize!r}")
         if self.loss == "squared":
             return SquaredLoss(self.standardize, self.cutoff, self.normalize)
         return OrderPreservingLoss(self.loss, self.standardize, self.cutoff, self.normalize)

@@ -23,8 +23,9 @@ class RankSVM(LossRanker):
     Parameters
     ----------
     alpha : float or search()
-        λ. `search(0.1, 1, 10)` chooses from these, `search()` from 23 powers of two that fit the scale of the data, by
-        the first of ``measures``: on the validation queries given to ``fit``, else by cross-validation.
+        λ. `search(0.1, 1, 10)` chooses from these, `search()` from 25 powers of two that fit the scale of the data, by
+        the first of ``measures``: on the validation queries given to ``fit``, else by cross-validation, for which the
+        other parts of X are copied.
     loss : "squared-hinge", "hinge", "huber-hinge" or "logistic"
         φ: max(0, 1 − t)², max(0, 1 − t), the hinge with its corner rounded between ½ and 1½, or log(1 + e^−t).
     weights : "unit", "per-query" or "gain-per-query"
@@ -34,12 +35,13 @@ class RankSVM(LossRanker):
         in the query, best first: places at the top count most (Riezler & De Bona, definition 1).
     center : array, optional
         w₀, the weights to stay near; 0 by default.
-    solver : "auto", "newton" or "sgd"
-        Newton's method (which "auto" takes), or averaged stochastic gradient descent over queries.
+    solver : "newton" or "sgd"
+        Newton's method, or averaged stochastic gradient descent over queries, which ends after ``max_iter`` epochs if
+        the gap is not met before. (With the plain hinge its gap is far from tight.)
     tol : float
         The gap to reach, as a part of the objective.
     max_iter : int, optional
-        Steps of Newton's method at most (200), or epochs of gradient descent (50).
+        Steps of Newton's method at most (500), or epochs of gradient descent (50).
     early_stopping : bool
         End where the first of ``measures`` on the validation queries has not risen for three steps, and keep the best.
     folds : int
@@ -58,7 +60,8 @@ class RankSVM(LossRanker):
     alpha_ : the λ used
     objective_, gap_ : the objective, and how far above the least it can be at most
     converged_ : whether the gap is within ``tol``
-    n_iter_, passes_ : steps for the λ used, and how often X was read for all λ
+    n_iter_, passes_ : steps for the λ used, and how often the whole of X was read for all λ
+        (The preconditioner reads a part of it besides, and cross-validation is not counted.)
     path_ : AlphaPath, the weights and measures of every λ tried
     n_features_in_, feature_names_in_
 
@@ -79,7 +82,7 @@ class RankSVM(LossRanker):
         weights: Weights = "unit",
         margin: Margin = "unit",
         center: Any = None,
-        solver: Solver = "auto",
+        solver: Solver = "newton",
         tol: float = 1e-4,
         max_iter: int | None = None,
         early_stopping: bool = False,

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from rankwright.datasets import LetorFold
 from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, evaluate, nDCG
 from rankwright.measures.comparison import Comparison
+from rankwright.rankers.alpha_path import AlphaPath
 from rankwright.rankers.base import linear_scores
-from rankwright.rankers.closed_form import AlphaPath
 from rankwright.rankers.loss_ranker import LossRanker
 from rankwright.rankers.order_preserving import OrderPreservingRanker
 from rankwright.rankers.ranksvm import RankSVM
@@ -42,8 +42,12 @@ ALPHAS = tuple(2.0**power for power in range(-10, 17, 2))
 
 SVM, SQUARED_SVM, POSITION = "RankSVM", "RankSVM (squared hinge)", "Position"
 
-_preorder = partial(RankSVM, loss="huber-hinge")
-_consistent = partial(OrderPreservingRanker, loss="huber-hinge")
+# So close to the optimum that another solver would print the same figures.
+_TOLERANCE = 1e-7
+
+_svm = partial(RankSVM, tol=_TOLERANCE)
+_preorder = partial(_svm, loss="huber-hinge")
+_consistent = partial(OrderPreservingRanker, loss="huber-hinge", tol=_TOLERANCE)
 SYSTEMS: dict[str, Callable[..., LossRanker]] = {
     "PreOrder": _preorder,
     "Consist^DCG": partial(_consistent, standardize="dcg"),
@@ -51,9 +55,9 @@ SYSTEMS: dict[str, Callable[..., LossRanker]] = {
     "PreOrder^Norm": partial(_preorder, weights="per-query"),
     "PreOrder^Norm+DCG": partial(_preorder, weights="gain-per-query"),
     "Consist^Norm+DCG": partial(_consistent, standardize="dcg", normalize=True),
-    SVM: partial(RankSVM, loss="hinge"),
-    POSITION: partial(RankSVM, loss="hinge", margin="position"),
-    SQUARED_SVM: partial(RankSVM, loss="squared-hinge"),
+    SVM: partial(_svm, loss="hinge"),
+    POSITION: partial(_svm, loss="hinge", margin="position"),
+    SQUARED_SVM: partial(_svm, loss="squared-hinge"),
 }
 # Which systems stand side by side: tables 1 and 2 of paper O, and the ranker of paper P beside one with unit margins.
 TABLES = {

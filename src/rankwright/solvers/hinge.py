@@ -6,7 +6,7 @@ variables of the plain hinge, so that every point comes with a lower bound of th
     D = Σ β_ij margin_ij + w₀ᵀv − ‖v‖²/2λ,   v = Xᵀ∇loss = −Σ β_ij (x_i − x_j).
 
 Smoothing adds about h²/6 times the density of pairs at the corner. The number of passes depends on how well the
-quadratic model fits, not on λ; cutting planes take ever more iterations as λ falls.
+quadratic model fits; it grows slowly as λ falls, where that of cutting planes is proportional to 1/λ.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.engines.threads import for_query_ranges
-from rankwright.losses.pairwise import EdgeLosses, PairLosses
+from rankwright.losses.pairwise import MarginLosses
 from rankwright.losses.phi import huber_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
 
 Array = npt.NDArray[np.float64]
 
-# With h = 1, pairs that are tied (all of them, at w = 0) are still where the smoothed hinge curves.
+# With h = 1 and a unit margin, tied pairs (all of them, at w = 0) are still where the smoothed hinge curves.
 FIRST_HALF_WIDTH = 1.0
 _LEAST_SHARPENING, _MOST_SHARPENING = 0.5, 0.02
 # A gap due to smoothing falls with a power of h between 1 (a few pairs at the corner) and 2 (a continuum of them).
@@ -60,7 +60,7 @@ def minimise_hinge(
 ) -> HingeResult:
     """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step."""
     losses = objective.losses
-    assert isinstance(losses, PairLosses | EdgeLosses)
+    assert isinstance(losses, MarginLosses)
     seen = _Seen(objective, losses, start)
     weights, steps, stopped = start, 0, False
 
@@ -91,7 +91,7 @@ def minimise_hinge(
 class _Seen:
     """The least value of the plain hinge and the greatest lower bound among the points looked at."""
 
-    def __init__(self, objective: LinearObjective, losses: PairLosses | EdgeLosses, start: Array) -> None:
+    def __init__(self, objective: LinearObjective, losses: MarginLosses, start: Array) -> None:
         self._objective, self._losses = objective, losses
         self._room = losses.point()
         self.weights, self.value, self.bound = start, np.inf, -np.inf

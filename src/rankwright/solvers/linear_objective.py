@@ -11,7 +11,7 @@ from rankwright.data.centred import check_features
 from rankwright.data.products import FeatureProducts
 from rankwright.errors import DataError
 from rankwright.losses.loss import Point, QueryLosses
-from rankwright.losses.pairwise import EdgeLosses, PairLosses
+from rankwright.losses.pairwise import MarginLosses
 from rankwright.solvers.passes import passes_of
 
 Array = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ class LinearObjective:
         Of a smooth loss the difference is ‖∇F‖²/2λ, which is also what λ-strong convexity says.
         """
         losses = self.losses
-        if isinstance(losses, PairLosses | EdgeLosses) and not losses.phi.is_smooth:
+        if isinstance(losses, MarginLosses) and not losses.phi.is_smooth:
             return point.value - self.hinge_bound(losses.margins_met(point.losses), point.loss_gradient)
         return float(point.gradient @ point.gradient) / (2 * self.alpha)
 

@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from rankwright.engines.threads import for_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
-from rankwright.solvers.preconditioner import Preconditioner, preconditioner
+from rankwright.solvers.preconditioner import Diagonal, Preconditioner, preconditioner
 
 Array = npt.NDArray[np.float64]
 
 # A step is taken if the value falls by more than this part of what the model foretold.
 _LEAST_FALL = 1e-4
-# The region grows where the model foretells well, and shrinks where it does not.
-_WELL, _BADLY = 0.75, 0.25
-_GROWTH, _SHRINKING = 4.0, 0.5
+# The region grows where it was too small, and shrinks where the model foretells badly.
+_BADLY = 0.25
+_GROWTH, _SHRINKING, _AFTER_SEARCH = 10.0, 0.5, 10.0
 # Conjugate gradients stop at this part of the gradient, measured by M⁻¹.
 _INEXACTNESS = 0.2
 _MOST_INNER_STEPS = 500
@@ -48,7 +48,7 @@ def newton(
 ) -> NewtonResult:
     """Minimise a smooth convex objective until ``done``; ``after_step`` sees each new point, and may end it (True)."""
     point, spare, model = start, None, None
-    radius = np.inf
+    radius, spent = np.inf, 0
     for step in range(1, most_steps + 1):
         if done(point):
             return NewtonResult(point, True, step - 1)
@@ -65,15 +65,17 @@ def newton(
             if part == 0:
                 return NewtonResult(point, done(point), step)
             trial = objective.at(point.weights + part * inner.step, trial)
-            radius = part * length
+            radius = _AFTER_SEARCH * part * length
         elif fall < _BADLY * inner.foretold:
             radius = _SHRINKING * length
-        elif fall > _WELL * inner.foretold and inner.on_boundary:
+        elif inner.on_boundary:
             radius *= _GROWTH
         point, spare = trial, point
+        spent += inner.steps
         if inner.steps > _MANY_INNER_STEPS or inner.on_boundary:
-            fresh = preconditioner(objective, point)
+            fresh = preconditioner(objective, point, model, spent)
             radius *= fresh.norm(inner.step) / length
+            spent = spent if fresh is model or isinstance(fresh, Diagonal) else 0
             model = fresh
         if after_step is not None and after_step(point):
             return NewtonResult(point, done(point), step)
@@ -100,7 +102,10 @@ def _model_minimum(objective: LinearObjective, point: LinearPoint, model: Precon
     while squared > enough and inner_steps < _MOST_INNER_STEPS:
         inner_steps += 1
         curved = objective.curve(point, search)
-        length = squared / float(search @ curved)
+        bend = float(search @ curved)
+        if not bend > 0:  # only by rounding: λ is lost beside the loss
+            break
+        length = squared / bend
         longer = step + length * search
         if model.norm(longer) >= radius:
             length = _to_boundary(model, step, search, radius)
@@ -130,8 +135,7 @@ def _to_boundary(model: Preconditioner, step: Array, search: Array, radius: floa
 def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, step: Array) -> float:
     """The t in (0, 1) at which F(w + td) is least, or nearly, from scores alone: X is not read.
 
-    F is convex along d, and falls at first but has risen by t = 1, so its slope changes sign in between. The loss at
-    ``trial`` is written over.
+    F is convex along d and falls at first, but by t = 1 it has risen, or hardly fallen. The loss at ``trial`` is lost.
     """
     along, losses, alpha = trial.scores - point.scores, objective.losses, objective.alpha
     away = point.weights - objective.center
@@ -147,13 +151,16 @@ def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, 
         return penalty + float(trial.losses.values.sum()), slope
 
     at_start, at_end = float(point.gradient @ step), float(trial.gradient @ step)
+    if at_end <= 0:  # it falls all the way
+        return 1.0 if trial.value < point.value else 0.0
     low, high = 0.0, 1.0
     low_slope, high_slope = at_start, at_end
     for _ in range(_MOST_SEARCH_STEPS):
         if low == 0:
             t = 0.1 * high  # the right length may be smaller by far
         else:  # the secant's zero, but not too near an end: the slope may be steep on one side
-            secant = low - low_slope * (high - low) / (high_slope - low_slope)
+            steeper = high_slope - low_slope
+            secant = low - low_slope * (high - low) / steeper if steeper > 0 else high
             t = min(max(secant, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
         value, slope = value_and_slope(t)
         if abs(slope) <= _SEARCH_SLOPE * abs(at_start) and value < point.value:

@@ -17,7 +17,7 @@ from rankwright.solvers import pass_kernels
 
 Array = npt.NDArray[np.float64]
 
-_BYTES_PER_BLOCK = 1 << 18
+_BYTES_PER_BLOCK = 1 << 18  # of compiled passes
 
 
 class Passes:

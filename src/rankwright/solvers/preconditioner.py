@@ -1,7 +1,6 @@
 """What makes conjugate gradients short: the Hessian of a part of the queries, factored.
 
-Features differ in scale and go together, so that λI + XᵀHX is badly conditioned; a few queries show how. On small
-collections the part is the whole, and one inner step is Newton's own.
+Features differ in scale and go together, so that λI + XᵀHX is badly conditioned; a few queries show how.
 """
 
 from __future__ import annotations
@@ -12,17 +11,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from rankwright.data.products import FeatureProducts
 from rankwright.engines.blas import one_thread_per_call
 from rankwright.engines.threads import map_in_order, split_by_size, sum_over_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 
 Array = npt.NDArray[np.float64]
 
-# Beyond this many features the matrix would take longer than the steps it saves: its diagonal must do.
-_MOST_FEATURES = 1024
-# How many documents per feature show the shape of the Hessian well enough.
+# Beyond this many features the matrix would take too much memory.
+_MOST_FEATURES = 4096
+# How many documents per feature show the shape of the Hessian well enough; they are taken in runs of about so many.
 _DOCUMENTS_PER_FEATURE = 80
 _DOCUMENTS_PER_RUN = 512
+_TOO_MANY = 4
+# What a number of X costs in a Hessian-vector product by columns, and in a product with X for each feature, against
+# what it costs in a pass; and up to how many passes are well spent in any case.
+_CURVE_PER_NUMBER, _PRODUCT_PER_NUMBER = 50.0, 0.15
+_PASSES_WORTH_IT = 4
+# So few numbers of X take a millisecond or two.
+_FEW_NUMBERS = 1 << 17
 
 
 class Preconditioner(Protocol):
@@ -66,13 +73,22 @@ class Factored:
         return float(np.linalg.norm(self._factor.T @ vector))
 
 
-def preconditioner(objective: LinearObjective, point: LinearPoint) -> Preconditioner:
-    """λI + the Hessian of some queries, scaled up to all of them; or its diagonal, if there are many features."""
+def preconditioner(
+    objective: LinearObjective, point: LinearPoint, previous: Preconditioner | None = None, inner_steps: int = 0
+) -> Preconditioner:
+    """λI + the Hessian of some queries, scaled up to all of them, if it is worth its cost.
+
+    It is, if it takes no more than a few passes over X, or no more than the ``inner_steps`` that were spent with the
+    previous one: so at most twice as much is spent as would have been best. Else the previous one is kept, or the
+    diagonal of the Hessian has to do.
+    """
+    runs, documents = _sample(objective)
     features, alpha = objective.features, objective.alpha
-    if features.n_features > _MOST_FEATURES:
-        return Diagonal(alpha + _diagonal(objective, point))
-    runs, part = _sample(objective)
-    matrix = _hessian(objective, point, runs) / part
+    if _cost_in_passes(features, documents) > max(inner_steps, _PASSES_WORTH_IT):
+        if isinstance(previous, Factored):
+            return previous
+        return Diagonal(alpha + np.maximum(_diagonal(objective, point), 0.0))
+    matrix = _hessian(objective, point, runs) * (features.n_documents / documents)
     matrix[np.diag_indices_from(matrix)] += alpha
     try:
         return Factored(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
@@ -80,15 +96,27 @@ def preconditioner(objective: LinearObjective, point: LinearPoint) -> Preconditi
         return Diagonal(np.maximum(np.diag(matrix), alpha))
 
 
-def _sample(objective: LinearObjective) -> tuple[list[tuple[int, int]], float]:
-    """Runs of queries from all over the data, and what part of all documents they have."""
+def _cost_in_passes(features: FeatureProducts, documents: int) -> float:
+    """How many passes over X the Hessian of so many documents takes: n Hessian-vector products, and one matrix product.
+
+    Infinite if they would not fit beside X: too many features, or one query that is far too long. Few numbers are free.
+    """
+    n, wanted = features.n_features, _DOCUMENTS_PER_FEATURE * features.n_features
+    if n > _MOST_FEATURES or documents > max(_TOO_MANY * wanted, _DOCUMENTS_PER_RUN):
+        return np.inf
+    if documents * n <= _FEW_NUMBERS:
+        return 0.0
+    return documents / features.n_documents * (_CURVE_PER_NUMBER + _PRODUCT_PER_NUMBER * n)
+
+
+def _sample(objective: LinearObjective) -> tuple[list[tuple[int, int]], int]:
+    """Runs of queries from all over the data, and how many documents they have."""
     features = objective.features
     wanted = _DOCUMENTS_PER_FEATURE * features.n_features
     runs = split_by_size(features.offsets, max(1, features.n_documents // _DOCUMENTS_PER_RUN))
     every = max(1, features.n_documents // wanted)
     chosen = runs[:: min(every, len(runs))]
-    documents = sum(int(features.offsets[last] - features.offsets[first]) for first, last in chosen)
-    return chosen, documents / features.n_documents
+    return chosen, sum(int(features.offsets[last] - features.offsets[first]) for first, last in chosen)
 
 
 def _hessian(objective: LinearObjective, point: LinearPoint, runs: list[tuple[int, int]]) -> Array:

@@ -1,4 +1,8 @@
-"""Averaged stochastic gradient descent, a query at a time (paper O, section 6; Bottou 2004; Polyak & Juditsky 1992)."""
+"""Averaged stochastic gradient descent, a query at a time.
+
+Paper O (section 6) trains by stochastic gradient descent (Bottou 2004); averaging is Polyak's and Juditsky's (1992).
+Each step takes time in all features, also where X is sparse.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.products import FeatureProducts
-from rankwright.losses.loss import QueryLosses
+from rankwright.losses.loss import Point, QueryLosses
 
 Array = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
@@ -17,6 +21,8 @@ Order = npt.NDArray[np.intp]
 _DECAY = 0.75
 # The first step length is tried out on so many queries; neighbours differ by this factor.
 _TRIAL_QUERIES, _FACTOR = 256, 4.0
+# A step changes no score of its query by more than this, twice the margin: so it cannot diverge, whatever comes.
+_MOST_CHANGE = 2.0
 
 
 @dataclass(eq=False)
@@ -55,11 +61,11 @@ class Stream:
         scores, point, gradient = np.empty(features.n_documents), losses.point(), np.empty_like(self.weights)
         for q in order.tolist():
             length = self.first_step * (1 + decay * self.first_step * self.steps) ** -_DECAY
-            features.scores(q, q + 1, self.weights, scores)
-            losses.evaluate(q, q + 1, scores, point)
-            np.subtract(self.weights, self.center, out=gradient)
-            gradient *= decay
-            features.add_transposed(q, q + 1, point.gradient, gradient)
+            length = min(length, 1 / decay) if decay > 0 else length  # or the penalty would throw w beyond w₀
+            change = _own_change(features, losses, q, self.weights, scores, point, gradient)
+            if change * length > _MOST_CHANGE:
+                length = _MOST_CHANGE / change
+            gradient += decay * (self.weights - self.center)
             gradient *= length
             self.weights -= gradient
             self.steps += 1
@@ -72,6 +78,8 @@ class Stream:
     def _try_first_step(self, features: FeatureProducts, losses: QueryLosses, sample: Order) -> float:
         """The step length that brings the loss of a few queries down the most when they are gone through once."""
         length = self._own_scale(features, losses, sample)
+        if length == 0:
+            return 0.0
         value = self._loss_after(features, losses, sample, length)
         for factor in (_FACTOR, 1 / _FACTOR):
             while (other := self._loss_after(features, losses, sample, factor * length)) < value:
@@ -79,18 +87,12 @@ class Stream:
         return length
 
     def _own_scale(self, features: FeatureProducts, losses: QueryLosses, sample: Order) -> float:
-        """The length at which a step for a query changes its scores by about 1, the margin that is asked for."""
-        scores, point = np.empty(features.n_documents), losses.point()
-        changes = []
-        for q in sample.tolist():
-            features.scores(q, q + 1, self.weights, scores)
-            losses.evaluate(q, q + 1, scores, point)
-            gradient = np.zeros_like(self.weights)
-            features.add_transposed(q, q + 1, point.gradient, gradient)
-            features.scores(q, q + 1, gradient, scores)
-            changes.append(float(np.abs(scores[features.offsets[q] : features.offsets[q + 1]]).max()))
-        typical = float(np.median([change for change in changes if change > 0] or [1.0]))
-        return 1 / typical
+        """The length at which a step for a query changes its scores by about 1, the margin; 0 if there is none."""
+        scores, point, gradient = np.empty(features.n_documents), losses.point(), np.empty_like(self.weights)
+        known = (self.weights, scores, point, gradient)
+        changes = [_own_change(features, losses, q, *known) for q in sample.tolist()]
+        some = [change for change in changes if change > 0]
+        return 1 / float(np.median(some)) if some else 0.0
 
     def _loss_after(self, features: FeatureProducts, losses: QueryLosses, sample: Order, length: float) -> float:
         trial = Stream(self.weights.copy(), self.center, self.alpha, self.mean.copy(), length)
@@ -102,3 +104,21 @@ class Stream:
                 losses.evaluate(q, q + 1, scores, point)
         value = float(point.values[sample].sum())
         return value if np.isfinite(value) else np.inf
+
+
+def _own_change(
+    features: FeatureProducts,
+    losses: QueryLosses,
+    q: int,
+    weights: Array,
+    scores: Array,
+    point: Point,
+    gradient: Array,
+) -> float:
+    """Write the loss's gradient for query q; by how much a step of length 1 down it changes a score of q at most."""
+    features.scores(q, q + 1, weights, scores)
+    losses.evaluate(q, q + 1, scores, point)
+    gradient[:] = 0
+    features.add_transposed(q, q + 1, point.gradient, gradient)
+    features.scores(q, q + 1, gradient, scores)
+    return float(np.abs(scores[features.offsets[q] : features.offsets[q + 1]]).max())
