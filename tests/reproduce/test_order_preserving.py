@@ -149,7 +149,7 @@ def test_the_rankers_with_a_hinge(collections, reproduction, dataset):
         train, vali, test = rw.datasets.load_letor(collections[dataset], fold, dtype=np.float64)
         for system, margin in (("RankSVM", "unit"), ("Position", "position")):
             ranker = rw.RankSVM(
-                alpha=rw.search(*ALPHAS), loss="hinge", margin=margin, measures=measures_on(dataset).values()
+                alpha=rw.search(*ALPHAS), loss="hinge", margin=margin, measures=measures_on(dataset).values(), tol=1e-7
             ).fit(train, valid=vali)
             for name, measure in measures_on(dataset).items():
                 means = [estimate.mean for estimate in ranker.path_.valid[measure]]
@@ -164,7 +164,7 @@ def test_the_rankers_with_a_hinge(collections, reproduction, dataset):
 @pytest.mark.parametrize(("system", "loss"), [("RankSVM", "hinge"), ("RankSVM (squared hinge)", "squared-hinge")])
 def test_letor_figures_are_those_of_lambda_by_map(collections, reproduction, system, loss):
     train, vali, test = rw.datasets.load_letor(collections["MQ2008"], 3, dtype=np.float64)
-    ranker = rw.RankSVM(alpha=rw.search(*ALPHAS), loss=loss, measures="map", convention="letor4")
+    ranker = rw.RankSVM(alpha=rw.search(*ALPHAS), loss=loss, measures="map", convention="letor4", tol=1e-7)
     ranker.fit(train, valid=vali)
     result = reproduction.results["MQ2008"][2]
     assert result.alphas[system]["MAP"] == ranker.alpha_
