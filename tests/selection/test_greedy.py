@@ -48,6 +48,8 @@ def test_same_features_and_criterion_as_retraining(collection, alpha, method, sp
     k = X.shape[1]
     ranker = rw.GreedyRankRLS(alpha, k, method=method, measures=())
     ranker.fit(sp.csr_array(X) if sparse else X, y, qid=qid)
+    # Sums of products of features lose digits where λ is small beside them: about this part of the result.
+    lost = np.finfo(float).eps * np.linalg.norm(retraining.centred(X, qid), 2) ** 2 / alpha
     # Equal ratings can differ by rounding in either computation: then the choice that was made must be as good.
     selected: list[int] = []
     for step in ranker.path_:
@@ -59,7 +61,7 @@ def test_same_features_and_criterion_as_retraining(collection, alpha, method, sp
         exact_copies = all(np.array_equal(X[:, i], X[:, close[0]]) for i in close)
         if exact_copies:
             assert step.feature == close[0]
-        assert step.criterion == pytest.approx(rated[step.feature], rel=1e-8, abs=1e-9 * scale)
+        assert step.criterion == pytest.approx(rated[step.feature], rel=max(1e-8, lost), abs=1e-9 * scale)
         selected.append(step.feature)
         assert step.selected == tuple(selected)
         expected = retraining.rankrls(X[:, selected], y, qid, alpha)
