@@ -37,7 +37,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py demo-output
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
 
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -q -m peers

@@ -47,7 +47,11 @@ def _value(measure, scores, grades, **options) -> float:
     return rw.evaluate(scores, queries, measure(**options)).values[measure(**options)][0]
 
 
-@pytest.mark.parametrize(("measure", "definition"), MEASURES, ids=lambda value: str(value) if value else "")
+@pytest.mark.parametrize(
+    ("measure", "definition"),
+    MEASURES,
+    ids=lambda value: "plain" if callable(value) and not isinstance(value, rw.Measure) else str(value),
+)
 @given(documents=documents)
 def test_value_at_ties_is_the_mean_over_all_orders(measure, definition, documents):
     scores, grades = zip(*documents, strict=True)
@@ -55,7 +59,11 @@ def test_value_at_ties_is_the_mean_over_all_orders(measure, definition, document
     assert _value(measure, scores, grades) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize(("measure", "definition"), MEASURES, ids=lambda value: str(value) if value else "")
+@pytest.mark.parametrize(
+    ("measure", "definition"),
+    MEASURES,
+    ids=lambda value: "plain" if callable(value) and not isinstance(value, rw.Measure) else str(value),
+)
 @given(documents=documents)
 def test_best_and_worst_are_the_extremes_over_all_orders(measure, definition, documents):
     scores, grades = zip(*documents, strict=True)
@@ -66,7 +74,11 @@ def test_best_and_worst_are_the_extremes_over_all_orders(measure, definition, do
     assert _value(measure, scores, grades, ties="worst") == pytest.approx(worst, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize(("measure", "definition"), MEASURES, ids=lambda value: str(value) if value else "")
+@pytest.mark.parametrize(
+    ("measure", "definition"),
+    MEASURES,
+    ids=lambda value: "plain" if callable(value) and not isinstance(value, rw.Measure) else str(value),
+)
 @given(documents=documents)
 def test_input_order_keeps_tied_documents_as_they_stand(measure, definition, documents):
     scores, grades = zip(*documents, strict=True)
