@@ -20,7 +20,6 @@ class Phi:
 
     It is 0 for u ≤ 0, ``curvature``·u² up to u = ``width``, and a straight line of slope ``slope`` from there on.
     The logistic function is none of these: it has ``curvature`` NaN, and no margin.
-
     """
 
     name: str
