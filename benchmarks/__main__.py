@@ -19,6 +19,8 @@ NAMES = (
     "ranksvm",
     "order_preserving",
     "position",
+    "argmax",
+    "structured",
 )
 
 

@@ -53,9 +53,12 @@ if TYPE_CHECKING:
     from rankwright.rankers.linear_model import LinearModel
     from rankwright.rankers.model_file import load_model, save_model
     from rankwright.rankers.order_preserving import OrderPreservingRanker
+    from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
     from rankwright.rankers.ranksvm import RankSVM
     from rankwright.rankers.regression import RegressionRanker
+    from rankwright.rankers.structured import StructuredRanker
+    from rankwright.rankers.stump_model import StumpModel
     from rankwright.selection.search import search
     from rankwright.solvers.trace import Iteration
 
@@ -100,9 +103,12 @@ _NAMES = {
     "rankwright.rankers.linear_model": ("LinearModel",),
     "rankwright.rankers.model_file": ("load_model", "save_model"),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
+    "rankwright.rankers.rankboost": ("RankBoost",),
     "rankwright.rankers.rankrls": ("RankRLS",),
     "rankwright.rankers.ranksvm": ("RankSVM",),
     "rankwright.rankers.regression": ("RegressionRanker",),
+    "rankwright.rankers.structured": ("StructuredRanker",),
+    "rankwright.rankers.stump_model": ("StumpModel",),
     "rankwright.selection.search": ("search",),
     "rankwright.solvers.trace": ("Iteration",),
 }
@@ -141,11 +147,14 @@ __all__ = [
     "PreferenceGraph",
     "Queries",
     "QueryMinMaxScaler",
+    "RankBoost",
     "RankRLS",
     "RankSVM",
     "RankwrightError",
     "Recall",
     "RegressionRanker",
+    "StructuredRanker",
+    "StumpModel",
     "ZeroOne",
     "__version__",
     "compare",

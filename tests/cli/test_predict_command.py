@@ -157,3 +157,20 @@ def test_a_model_of_very_many_features_needs_no_memory_for_them(run, model, quer
     ran = run("predict", model, test)
     assert (ran.code, ran.err) == (0, "")
     assert scores_of(ran.out) == ranker.predict(queries).tolist()
+
+
+def test_stumps_score_features_that_text_does_not_show_as_zero(run, queries, test, tmp_path):
+    x = queries.X.copy()
+    x[:, 3:] -= 5  # so that 0 is above their thresholds
+    ranker = rw.RankBoost(40).fit(rw.Queries(x, queries.y, queries.qid))
+    model = tmp_path / "stumps.json"
+    rw.save_model(ranker, model)
+    ran = run("predict", model, test)
+    assert (ran.code, ran.err) == (0, "")
+    assert scores_of(ran.out) == ranker.predict(queries).tolist()
+    assert max(ranker.stump_features_) > 2
+    cut = np.c_[queries.X[:, :3], np.zeros((queries.n_documents, 3))]
+    rw.write_svmlight(rw.Queries(cut[:, :3], queries.y, queries.qid), test)
+    ran = run("predict", model, test)
+    assert (ran.code, ran.err) == (0, "")
+    assert scores_of(ran.out) == ranker.predict(cut).tolist()

@@ -17,7 +17,9 @@ from rankwright.solvers.trace import Iteration
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
-ITERATIVE = ("ranksvm", "order-preserving")
+ITERATIVE = ("ranksvm", "order-preserving", "structured")
+LINEAR = [name for name in RANKERS if name != "rankboost"]
+ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
 
 
 @pytest.fixture(scope="module", name="parts")
@@ -45,6 +47,8 @@ def fitted(name, parts, *, on_valid=True, alpha=(1, 16), measures="map,ndcg@5", 
     """The same ranker, trained by the library."""
     if name == "greedy-rankrls":
         options.setdefault("n_features", rw.search(range(1, 7)))
+    if name == "structured":
+        options["measure"] = measures.partition(",")[0]
     ranker = getattr(rw, RANKERS[name])(alpha=rw.search(*alpha), measures=measures, **options)
     return ranker.fit(parts[0], valid=parts[1] if on_valid else None)
 
@@ -63,7 +67,7 @@ def estimates_of(ranker):
 
 
 @pytest.mark.parametrize("on_valid", [True, False])
-@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.parametrize("name", LINEAR)
 def test_the_model_and_its_measures_are_those_of_the_library(run, parts, files, out, name, on_valid):
     ran = run("train", files[0], *(("--valid", files[1]) if on_valid else ()), "--ranker", name, *OPTIONS, "--out", out)
     assert (ran.code, ran.err) == (0, "")
@@ -79,7 +83,7 @@ def test_the_model_and_its_measures_are_those_of_the_library(run, parts, files, 
     assert str(out) in re.sub(r"\s", "", ran.out)
 
 
-@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.parametrize("name", LINEAR)
 def test_json_and_the_file_tell_the_same(run, parts, files, out, name):
     ran = run("train", files[0], "--valid", files[1], "--ranker", name, *OPTIONS, "--out", out, "--json")
     assert (ran.code, ran.err) == (0, "")
@@ -100,17 +104,62 @@ def test_json_and_the_file_tell_the_same(run, parts, files, out, name):
 
 @pytest.mark.parametrize("name", ITERATIVE)
 def test_the_certificate(run, parts, files, out, name):
-    told = json.loads(run("train", files[0], "--ranker", name, "--alpha", 4, "--out", out, "--json").out)
+    arguments = ("train", files[0], "--ranker", name, "--alpha", 4, *OPTIONS[2:], "--out", out)
+    told = json.loads(run(*arguments, "--json").out)
     ranker = fitted(name, parts, on_valid=False, alpha=(4,))
     assert told["objective"] == pytest.approx(ranker.objective_)
     assert told["relative_gap"] == pytest.approx(told["gap"] / told["objective"])
     assert told["converged"] is True
-    ran = run("train", files[0], "--ranker", name, "--alpha", 4, "--out", out)
+    ran = run(*arguments)
     told = re.search(r"objective +(\S+), at most (\S+) \((\S+) of it\) above the least", ran.out)
     assert [float(number) for number in told.groups()] == pytest.approx(
         [ranker.objective_, ranker.gap_, ranker.gap_ / ranker.objective_], rel=0.1
     )
     assert re.search(r"passes +\d+ over the data", ran.out)
+
+
+@pytest.mark.parametrize("on_valid", [True, False])
+def test_rankboost(run, parts, files, out, on_valid):
+    arguments = ("--ranker", "rankboost", "--rounds", 30, "--thresholds", 20, "--weights", "per-query")
+    valid = ("--valid", files[1]) if on_valid else ()
+    ran = run("train", files[0], *valid, *arguments, "--measure", "map,ndcg@5", "--out", out)
+    assert (ran.code, ran.err) == (0, "")
+    ranker = rw.RankBoost(30, n_thresholds=20, weights="per-query", measures="map, ndcg@5")
+    ranker.fit(parts[0], valid=parts[1] if on_valid else None)
+    model = rw.load_model(out)
+    assert model.ranker_ == "RankBoost"
+    np.testing.assert_array_equal(model.stump_features_, ranker.stump_features_)
+    np.testing.assert_allclose(model.predict(parts[1]), ranker.predict(parts[1]), rtol=1e-9)
+    used = len(np.unique(ranker.stump_features_))
+    assert f"{used} of 6 in a stump" in ran.out
+    told = json.loads(run("train", files[0], *valid, *arguments, "--out", out, "--json").out)
+    assert (told["ranker"], told["rounds_tried"], told["features_used"]) == ("RankBoost", 30, used)
+    if not on_valid:
+        assert re.search(r"rounds +30\s*\n", ran.out)
+        assert re.search(r"measures +none: give --valid\s*\n", ran.out)
+        assert (told["rounds"], told["judged_on"], told["measures"]) == (30, None, [])
+        return
+    assert re.search(rf"rounds +{ranker.n_rounds_}, chosen from 30", ran.out)
+    for measure, values in ranker.path_.valid.items():
+        mean, error = values[ranker.n_rounds_ - 1]
+        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} on the validation queries", ran.out)
+    assert told["judged_on"] == "valid"
+
+
+def test_rankboost_that_loses_patience(run, parts, files, out):
+    ran = run("train", files[0], "--valid", files[1], "--ranker", "rankboost", "--patience", 2, "--out", out, "--json")
+    ranker = rw.RankBoost(patience=2).fit(parts[0], valid=parts[1])
+    told = json.loads(ran.out)
+    assert (told["rounds"], told["rounds_tried"]) == (ranker.n_rounds_, len(ranker.path_))
+    assert len(ranker.path_) < 300
+
+
+def test_rankboost_with_nothing_to_learn(run, files, out):
+    files[0].write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+    ran = run("train", files[0], "--valid", files[0], "--ranker", "rankboost", "--out", out)
+    assert (ran.code, ran.err) == (0, "")
+    assert "none" in ran.out
+    assert len(rw.load_model(out).stump_weights_) == 0
 
 
 def test_ranksvm_is_the_default_and_auto_its_own_grid(run, parts, files, out):
@@ -190,9 +239,23 @@ def test_options_reach_the_library(run, parts, files, out, name, options, parame
         ("ranksvm", ("--cutoff", "5"), "order-preserving"),
         ("regression", ("--normalize",), "order-preserving"),
         ("greedy-rankrls", ("--loss", "hinge"), "ranksvm and order-preserving"),
-        ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm and order-preserving"),
+        ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
         ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
-        ("rankrls", ("--max-iter", "3"), "ranksvm and order-preserving"),
+        ("rankrls", ("--max-iter", "3"), "ranksvm, order-preserving and structured"),
+        ("rankrls", ("--weights", "unit"), "ranksvm and rankboost"),
+        ("ranksvm", ("--rounds", "3"), "rankboost"),
+        ("regression", ("--thresholds", "3"), "rankboost"),
+        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost"),
+        ("rankboost", ("--alpha", "1"), ALL_WITH_ALPHA),
+        ("rankboost", ("--rule", "best"), ALL_WITH_ALPHA),
+        ("rankboost", ("--tol", "0.1"), "ranksvm, order-preserving and structured"),
+        ("rankboost", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
+        ("rankrls", ("--solver", "sgd"), "ranksvm, order-preserving and structured"),
+        ("ranksvm", ("--bound", "tight"), "structured"),
+        ("order-preserving", ("--position-weights", "1,0.5"), "structured"),
+        ("rankboost", ("--rescale", "slack"), "structured"),
+        ("structured", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("structured", ("--cutoff", "5"), "order-preserving"),
     ],
 )
 def test_options_of_other_rankers_are_refused(run, tmp_path, out, name, option, others):
@@ -214,6 +277,13 @@ def test_options_of_other_rankers_are_refused(run, tmp_path, out, name, option, 
         (("--max-features", "0", "--ranker", "greedy-rankrls"), "--max-features must be at least 1"),
         (("--max-iter", "0"), "--max-iter must be at least 1"),
         (("--early-stopping",), "--early-stopping needs --valid"),
+        (("--rounds", "0", "--ranker", "rankboost"), "--rounds must be at least 1"),
+        (("--thresholds", "0", "--ranker", "rankboost"), "--thresholds must be at least 1"),
+        (("--patience", "0", "--ranker", "rankboost"), "--patience must be at least 1"),
+        (("--patience", "3", "--ranker", "rankboost"), "--patience needs --valid"),
+        (("--measure", "err,ndcg@5", "--ranker", "structured"), "must be nDCG, or map without a cutoff, not ERR"),
+        (("--measure", "map@5", "--ranker", "structured"), "must be nDCG, or map without a cutoff, not AP @ 5"),
+        (("--position-weights", "linaer", "--ranker", "structured"), "--position-weights must be one of linear, "),
     ],
 )
 def test_wrong_values_are_told_before_anything_is_read(run, tmp_path, out, options, told):
@@ -229,7 +299,14 @@ def test_wrong_values_are_told_before_anything_is_read(run, tmp_path, out, optio
         (("--weights", "heavy"), "weights"),
         (("--margin", "wide"), "margin"),
         (("--ranker", "order-preserving", "--standardize", "err"), "standardize"),
+        (("--ranker", "rankboost", "--weights", "gain-per-query"), "weights"),
         (("--ranker", "greedy-rankrls", "--max-features", "7"), "--max-features is 7"),
+        (("--ranker", "structured", "--solver", "newton"), "solver must be one of 'bundle', "),
+        (("--ranker", "structured", "--bound", "loose"), "bound"),
+        (("--ranker", "structured", "--rescale", "gap"), "rescale"),
+        (("--ranker", "structured", "--position-weights", "1,2"), "position_weights must not rise"),
+        (("--ranker", "structured", "--position-weights", "1,nan"), "position_weights must be finite"),
+        (("--ranker", "structured", "--measure", "map", "--position-weights", "discount"), "position_weights"),
     ],
 )
 def test_values_that_the_library_or_the_data_refuse(run, files, out, options, told):

@@ -40,6 +40,13 @@ def valid_content(queries, path):
     return json.loads(path.read_text())
 
 
+@pytest.fixture(name="stump_content")
+def valid_content_with_stumps(queries, path):
+    """What a model file with stumps says."""
+    rw.save_model(rw.RankBoost(3).fit(queries), path)
+    return json.loads(path.read_text())
+
+
 def model_of(weights):
     return LinearModel.of(weights, intercept=0.0, feature_names=None, ranker="RankRLS", parameters={}, training={})
 
@@ -124,6 +131,32 @@ def test_a_model_can_be_saved_again(named, path, tmp_path):
     assert rw.load_model(again).training_ == {"data": "other.txt"}
 
 
+def test_stumps_come_back_bit_for_bit(named, path, tmp_path):
+    fitted = rw.RankBoost(12, measures="map").fit(named, valid=named)
+    rw.save_model(fitted, path, training={"data": "train.txt"})
+    model = rw.load_model(path)
+    for name in ("stump_features_", "stump_thresholds_", "stump_weights_"):
+        assert getattr(model, name).tolist() == getattr(fitted, name).tolist()
+    for data in (named, rw.Queries(sp.csr_array(named.X), named.y, named.qid)):
+        np.testing.assert_array_equal(model.predict(data), fitted.predict(data))
+    np.testing.assert_array_equal(model.rank(named), fitted.rank(named))
+    assert model.score(named) == fitted.score(named) == rw.evaluate(fitted, named, "map").means[rw.AP]
+    assert (model.ranker_, model.parameters_["n_rounds"], model.training_) == ("RankBoost", 12, {"data": "train.txt"})
+    assert repr(model) == f"StumpModel(RankBoost, 6 features, {fitted.n_rounds_} stumps)"
+    again = tmp_path / "again.json"
+    rw.save_model(model, again)
+    assert again.read_text() == path.read_text()
+    with pytest.raises(rw.ParameterError, match="StumpModel is read from a file and cannot be trained"):
+        model.fit(named)
+
+
+def test_what_a_file_with_stumps_says(stump_content, queries):
+    ranker = rw.RankBoost(3).fit(queries)
+    columns = (ranker.stump_features_ + 1, ranker.stump_thresholds_, ranker.stump_weights_)
+    assert stump_content["stumps"] == [list(stump) for stump in zip(*columns, strict=True)]
+    assert not {"weights", "intercept"} & stump_content.keys()
+
+
 def test_attributes_and_text(named, path):
     rw.save_model(rw.GreedyRankRLS(n_features=2).fit(named), path, training={"data": "train.txt"})
     model = rw.load_model(path)
@@ -184,6 +217,8 @@ def test_only_fitted_linear_rankers_are_saved(queries, path):
         (rw.KernelRankRLS().fit(queries), "KernelRankRLS: a kernel ranker needs its training data"),
         (Ridge().fit(queries.X, queries.y), "not Ridge"),
         (rw.RankRLS(), "RankRLS is not fitted"),
+        (rw.RankBoost(), "RankBoost is not fitted"),
+        (rw.StumpModel(), "StumpModel is not fitted"),
         (LinearModel(), "LinearModel is not fitted"),
         (model_of(np.array([1.0, np.nan])), "finite"),
     ):
@@ -301,6 +336,35 @@ def test_files_of_another_kind(path, text, told):
 def test_fields_that_cannot_be(path, content, changes, told):
     path.write_text(json.dumps({**content, **changes}))
     assert told in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"stumps": {"1": 0.5}}, "stumps must be a list of [feature, threshold, weight]"),
+        ({"stumps": None}, "stumps must be a list"),
+        ({"stumps": [[1, 0.5, 1], 2]}, "stumps, entry 2 must be a list [feature, threshold, weight]"),
+        ({"stumps": [[1, 0.5]]}, "stumps, entry 1 must be a list"),
+        ({"stumps": [[0, 0.5, 1]]}, "entry 1: the feature must be a whole number of at least 1, not 0"),
+        ({"stumps": [[True, 0.5, 1]]}, "the feature must be a whole number"),
+        ({"stumps": [[7, 0.5, 1]]}, "there is no feature 7, n_features is 6"),
+        ({"stumps": [[1, "0", 1]]}, 'the threshold must be a number, not "0"'),
+        ({"stumps": [[1, 0.5, None]]}, "the weight must be a number, not null"),
+        ({"stumps": [[1, 10**308 * 9, 1]]}, "the threshold is too large"),
+        ({"weights": []}, "no field 'weights' in a model file with stumps"),
+        ({"intercept": 0}, "no field 'intercept' in a model file with stumps"),
+        ({"n_features": 10**12}, "n_features must be at most"),
+    ],
+)
+def test_stumps_that_cannot_be(path, stump_content, changes, told):
+    path.write_text(json.dumps({**stump_content, **changes}))
+    assert told in refusal(path)
+
+
+def test_a_file_with_neither_weights_nor_stumps(path, stump_content):
+    del stump_content["stumps"]
+    path.write_text(json.dumps(stump_content))
+    assert "the field 'intercept' is missing" in refusal(path)
 
 
 @pytest.mark.parametrize("name", ["made_by", "ranker", "parameters", "n_features", "intercept", "weights", "training"])

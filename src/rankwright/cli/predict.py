@@ -13,6 +13,7 @@ from rankwright.errors import DataError
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.rankers.linear_model import LinearModel
+    from rankwright.rankers.stump_model import StumpModel
 
 
 def predict(
@@ -56,15 +57,8 @@ def predict(
             temporary.write_text(f"{lines}\n", encoding="ascii")
 
 
-def _for_features_of(model: LinearModel, queries: Queries) -> LinearModel:
+def _for_features_of(model: LinearModel | StumpModel, queries: Queries) -> LinearModel | StumpModel:
     """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
     if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
         return model
-    return type(model).of(
-        model.coef_[: queries.n_features],
-        intercept=model.intercept_,
-        feature_names=None,
-        ranker=model.ranker_,
-        parameters=model.parameters_,
-        training=model.training_,
-    )
+    return model.cut_to(queries.n_features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -20,6 +21,7 @@ from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
+    from rankwright.measures import Measure
 
 # The values of --ranker, and the public names of their classes.
 RANKERS = {
@@ -28,10 +30,14 @@ RANKERS = {
     "rankrls": "RankRLS",
     "greedy-rankrls": "GreedyRankRLS",
     "regression": "RegressionRanker",
+    "rankboost": "RankBoost",
+    "structured": "StructuredRanker",
 }
+# Those that tell every step of their solver.
+_ITERATIVE = ("ranksvm", "order-preserving", "structured")
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features"}
+_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
 
 
 def train(
@@ -40,28 +46,37 @@ def train(
     ranker: Annotated[str, typer.Option(metavar="NAME", help=f"What to train: {', '.join(RANKERS)}.")] = "ranksvm",
     valid: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Choose alpha on these queries; without them, on held-out training queries."),
+        typer.Option(
+            metavar="FILE",
+            help="Choose alpha on these queries, without them on held-out training queries; rankboost: rounds.",
+        ),
     ] = None,
     measures: Annotated[
         str,
-        typer.Option("--measure", "--measures", metavar="LIST", help="Separated by commas; the first one decides."),
+        typer.Option(
+            "--measure",
+            "--measures",
+            metavar="LIST",
+            help="Separated by commas; the first one decides, and is what structured optimises: nDCG or map.",
+        ),
     ] = "ndcg@10",
     alpha: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="LIST", help="Regularisation to choose from: 1,2,4 or 2^-5..2^5; auto is the ranker's own grid."
+            metavar="LIST",
+            help="Regularisation to choose from: 1,2,4 or 2^-5..2^5; auto, the default, is the ranker's own grid.",
         ),
-    ] = "auto",
+    ] = None,
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="Whose rules measures follow, as for `rankwright evaluate`.")
     ] = "default",
     rule: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="best|one-standard-error",
-            help="Choose the best model, or the simplest within one standard error of it.",
+            help="Choose the best model, the default, or the simplest within one standard error of it.",
         ),
-    ] = "best",
+    ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +86,8 @@ def train(
         ),
     ] = None,
     weights: Annotated[
-        str | None, typer.Option(metavar="NAME", help="ranksvm: unit, per-query or gain-per-query.")
+        str | None,
+        typer.Option(metavar="NAME", help="ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
     ] = None,
     margin: Annotated[str | None, typer.Option(metavar="NAME", help="ranksvm: unit or position.")] = None,
     standardize: Annotated[
@@ -83,65 +99,125 @@ def train(
     normalize: Annotated[
         bool, typer.Option("--normalize", help="order-preserving: divide by the number of pairs in a query.")
     ] = False,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="structured: bundle, cutting-plane, frank-wolfe, subgradient or conjugate-subgradient; "
+            "ranksvm, order-preserving: newton or sgd.",
+        ),
+    ] = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(metavar="convex|tight", help="structured: the bound of the measure's loss; convex by default."),
+    ] = None,
+    position_weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|LIST",
+            help="structured: linear, inverse-sqrt, discount, learned, or numbers for ranks 1,2,… as 1,0.5,0.25.",
+        ),
+    ] = None,
+    rescale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="margin|slack",
+            help="structured: whether a ranking's loss is its margin, the default, or multiplies its violation.",
+        ),
+    ] = None,
     early_stopping: Annotated[
         bool, typer.Option("--early-stopping", help="Stop when validation queries are ranked no better.")
     ] = False,
     tol: Annotated[
         float | None,
-        typer.Option(metavar="X", help="ranksvm, order-preserving: the gap to reach, as a part of the objective."),
+        typer.Option(
+            metavar="X", help="ranksvm, order-preserving, structured: the gap to reach, as a part of the objective."
+        ),
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(metavar="N", help="ranksvm, order-preserving: steps of the solver at most.")
+        int | None,
+        typer.Option(metavar="N", help="ranksvm, order-preserving, structured: steps of the solver at most."),
     ] = None,
     max_features: Annotated[
         int | None,
         typer.Option(metavar="K", help="greedy-rankrls: features at most; by default 10, or all if there are fewer."),
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(metavar="N", help="rankboost: stumps at most; by default 300.")] = None,
+    thresholds: Annotated[
+        int | None, typer.Option(metavar="N", help="rankboost: thresholds per feature at most; by default 255.")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="rankboost: stop when N rounds have ranked validation queries no better."),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Tell every iteration on standard error, as on a terminal.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Train a linear ranker, and write it to a model file.
+    """Train a ranker, and write it to a model file.
 
     Chooses alpha by the first measure, trains on all of DATA, and writes the weights and what is known of their
-    training as JSON, whole or not at all. `rankwright predict` scores with it.
+    training as JSON, whole or not at all. `rankwright predict` scores with it. (rankboost chooses the number of
+    rounds, and writes stumps.)
 
     \b
     Examples:
       rankwright train train.txt --valid vali.txt --measure ndcg@10,map --out model.json
       rankwright train train.txt --ranker rankrls --alpha 2^-5..2^5 --out model.json
       rankwright train train.parquet --ranker greedy-rankrls --max-features 20 --out model.json
+      rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
     """
-    from rankwright.cli.training_report import TrainingReport
+    from rankwright.cli.training_report import report_of
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
     from rankwright.rankers.model_file import save_model
     from rankwright.selection.search import checked_rule, search
 
-    check_at_least(1, cutoff=cutoff, max_features=max_features, max_iter=max_iter)
+    check_at_least(
+        1,
+        cutoff=cutoff,
+        max_features=max_features,
+        max_iter=max_iter,
+        rounds=rounds,
+        thresholds=thresholds,
+        patience=patience,
+    )
     if early_stopping and valid is None:
         raise ParameterError("--early-stopping needs --valid: it stops where validation queries are ranked no better")
-    chosen_measures, alphas = parse_measures(measures), parse_alphas(alpha)
+    if patience is not None and valid is None:
+        raise ParameterError("--patience needs --valid: it ends where validation queries are ranked no better")
+    chosen_measures = parse_measures(measures)
     parameters = {
-        "alpha": alphas[0] if len(alphas) == 1 else search(*alphas),
         "measures": chosen_measures,
         "convention": convention_of(convention).name,
-        "rule": checked_rule(rule),
         **_own_parameters(
             ranker,
+            alpha=None if alpha is None else _alpha(alpha),
+            rule=None if rule is None else checked_rule(rule),
             loss=loss,
             weights=weights,
             margin=margin,
             standardize=standardize,
             cutoff=cutoff,
             normalize=normalize or None,
+            solver=solver,
+            bound=bound,
+            position_weights=None if position_weights is None else _position_weights(position_weights),
+            rescale=rescale,
             early_stopping=early_stopping or None,
             tol=tol,
             max_iter=max_iter,
             max_features=max_features,
+            rounds=rounds,
+            thresholds=thresholds,
+            patience=patience,
         ),
     }
+    if "alpha" in _parameters_of(ranker):
+        parameters.setdefault("alpha", search())
+    if ranker == "structured":
+        parameters["measure"] = _optimised(chosen_measures[0])
     check_output(out, *(path for path in (data, valid) if path is not None))
     queries, held_out = read_training_data(data, valid)
     notes = {"data": _noted(data, queries), "valid": _noted(valid, held_out)}
@@ -149,9 +225,12 @@ def train(
         sizes = range(1, most_features(max_features, queries, data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
     learner = _ranker_class(ranker)(**parameters)
-    with _watching(ranker, str(chosen_measures[0]) if valid else None, verbose=verbose) as watcher:
+    on_valid = str(chosen_measures[0]) if valid else None
+    with _watching(ranker, on_valid, has_gap=bound != "tight", verbose=verbose) as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
-    report = TrainingReport(learner)
+    report = report_of(learner)
+    for problem in report.problems():
+        warnings.warn(problem, stacklevel=1)
     with writing(out):
         save_model(learner, out, training=without_nan({**notes, **report.to_dict()}))
     if as_json:
@@ -171,6 +250,41 @@ def _ranker_class(name: str) -> Any:
     return getattr(rankwright, RANKERS[name])
 
 
+def _alpha(text: str) -> Any:
+    """The option --alpha as the parameter."""
+    from rankwright.selection.search import search
+
+    alphas = parse_alphas(text)
+    return alphas[0] if len(alphas) == 1 else search(*alphas)
+
+
+def _optimised(measure: Measure) -> Measure:
+    """The measure that structured is to optimise, checked."""
+    from rankwright.losses.structured import checked_measure
+
+    try:
+        return checked_measure(measure)
+    except ParameterError:
+        raise ParameterError(
+            f"--measure: structured optimises the first one, which must be nDCG, or map without a cutoff, not {measure}"
+        ) from None
+
+
+def _position_weights(text: str) -> str | list[float]:
+    """The option --position-weights as the parameter."""
+    from rankwright.losses.structured import POSITION_WEIGHTS
+
+    names = (*POSITION_WEIGHTS, "learned")
+    if text in names:
+        return text
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"--position-weights must be one of {', '.join(names)}, or numbers separated by commas, not {text!r}"
+        ) from None
+
+
 def _own_parameters(ranker: str, **options: Any) -> dict[str, Any]:
     """The parameters of the ranker that were given; an option that it does not know is refused."""
     given = {name: value for name, value in options.items() if value is not None}
@@ -178,7 +292,8 @@ def _own_parameters(ranker: str, **options: Any) -> dict[str, Any]:
     for name in given:
         if _PARAMETERS.get(name, name) not in knows:
             others = [other for other in RANKERS if _PARAMETERS.get(name, name) in _parameters_of(other)]
-            raise ParameterError(f"{option_of(name)} is for {' and '.join(others)}, not for {ranker}")
+            told = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
+            raise ParameterError(f"{option_of(name)} is for {told}, not for {ranker}")
     return {_PARAMETERS.get(name, name): value for name, value in given.items()}
 
 
@@ -190,18 +305,27 @@ def _parameters_of(ranker: str) -> set[str]:
 
 
 @contextmanager
-def _watching(ranker: str, measure: str | None, *, verbose: bool) -> Iterator[dict[str, Any]]:
-    """What to give to ``fit`` so that it shows how far it is: iterations line by line, features as a bar."""
+def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool) -> Iterator[dict[str, Any]]:
+    """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker == "greedy-rankrls":
-        with progress_bar("selecting features") as progress:
+    if ranker in ("greedy-rankrls", "rankboost"):
+        with progress_bar("boosting" if ranker == "rankboost" else "selecting features") as progress:
             yield {"progress": progress}
-    elif ranker in ("ranksvm", "order-preserving"):
-        yield {"progress": IterationLines(measure) if verbose or sys.stderr.isatty() else None}
+    elif ranker in _ITERATIVE:
+        tell = IterationLines(measure, has_gap=has_gap)
+        yield {"progress": tell if verbose or sys.stderr.isatty() else None}
     else:
         with working("training"):
             yield {}
+
+
+@contextmanager
+def _warning_by_report() -> Iterator[None]:
+    """Silence the library where the report has the same to say in terms of options, not of parameters."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*no weights have a lower convex bound")
+        yield
 
 
 # What is told

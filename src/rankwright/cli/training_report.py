@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rankwright.measures.tables import number
 
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from rankwright.selection.search import Estimate
     from rankwright.solvers.trace import Iteration
 
+# Sums of losses are not more exact.
+_ROUNDING = 1e-9
+# Of a list, so many are shown.
+_MOST_NUMBERS = 10
+
 
 class IterationLines:
     """Prints a line for each iteration of a solver to standard error; a header stands above the first."""
 
-    def __init__(self, measure: str | None) -> None:
+    def __init__(self, measure: str | None, *, has_gap: bool = True) -> None:
         # Without validation queries there may be folds, counted where the others are trained on.
         self._headings = ["alpha", "iteration", "objective", "relative gap", "passes", measure or "fold"]
-        self._on_valid = measure is not None
+        self._on_valid, self._has_gap = measure is not None, has_gap
         self._widths = [max(width, len(name)) for name, width in zip(self._headings, (11, 9, 14, 9, 6, 7), strict=True)]
         self._has_header = False
 
@@ -36,7 +41,7 @@ class IterationLines:
             f"{iteration.alpha:.6g}",
             str(iteration.step),
             f"{iteration.objective:.8g}",
-            f"{relative_gap(iteration.gap, iteration.objective):.1e}",
+            f"{relative_gap(iteration.gap, iteration.objective):.1e}" if self._has_gap else "–",
             str(iteration.passes),
             self._last_cell(iteration),
         ]
@@ -62,6 +67,8 @@ class TrainingReport:
     """What a fitted linear ranker has learned, and how well it ranks queries that it was not trained on."""
 
     ranker: Any
+
+    _how_to_be_measured: ClassVar[str] = "give --valid, or several values of --alpha"
 
     @property
     def _n_alphas(self) -> int:
@@ -107,6 +114,10 @@ class TrainingReport:
 
     # For people
 
+    def problems(self) -> list[str]:
+        """What to warn of, besides what the library warns of itself."""
+        return []
+
     def table(self, out: Path) -> RenderableType:
         """A line for everything worth telling, and where the model was written."""
         from rich.table import Table
@@ -115,26 +126,31 @@ class TrainingReport:
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
-        for name, told in [*self._lines(), ("model", str(out))]:
+        ranker = ("ranker", type(self.ranker).__name__)
+        for name, told in [ranker, *self._lines(), *self._measure_lines(), ("model", str(out))]:
             table.add_row(Text(name), Text(told))  # as Text, brackets in names are no markup
         return table
 
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
-        among = f", chosen from {self._n_alphas}" if self._n_alphas > 1 else ""
-        lines = [("ranker", type(ranker).__name__), ("alpha", f"{ranker.alpha_:g}{among}")]
-        if self._has_certificate:
-            gap = f"at most {ranker.gap_:.2g} ({self._relative_gap:.1e} of it) above the least"
-            lines.append(("objective", f"{ranker.objective_:.8g}, {gap}"))
-        lines.append(("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"))
-        if hasattr(ranker, "passes_"):
-            lines.append(("passes", f"{ranker.passes_:,} over the data"))
-        return [*lines, *self._measure_lines()]
+        return [
+            ("alpha", f"{ranker.alpha_:g}{_among(self._n_alphas)}"),
+            *(self._objective_lines() if self._has_certificate else []),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
+            *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
+        ]
+
+    def _effort(self) -> str:
+        return f"{self.ranker.passes_:,} over the data"
+
+    def _objective_lines(self) -> list[tuple[str, str]]:
+        gap = f"at most {self.ranker.gap_:.2g} ({self._relative_gap:.1e} of it) above the least"
+        return [("objective", f"{self.ranker.objective_:.8g}, {gap}")]
 
     def _measure_lines(self) -> list[tuple[str, str]]:
         judged_on, told = self._judgement()
         if judged_on is None:
-            return [("measures", "none: give --valid, or several values of --alpha")]
+            return [("measures", f"none: {self._how_to_be_measured}")]
         where = "on the validation queries" if judged_on == "valid" else "on held-out queries"
         return [
             (str(measure), f"{number(value.mean)} ± {number(value.standard_error)} {where}")
@@ -145,8 +161,18 @@ class TrainingReport:
 
     def to_dict(self) -> dict[str, Any]:
         """How training went, ready for JSON but for numbers that are not finite."""
-        ranker, (judged_on, told) = self.ranker, self._judgement()
-        certificate = {}
+        judged_on, told = self._judgement()
+        return {
+            **self._figures(),
+            "judged_on": judged_on,
+            "measures": [
+                {"measure": str(measure), "mean": value.mean, "standard_error": value.standard_error}
+                for measure, value in told.items()
+            ],
+        }
+
+    def _figures(self) -> dict[str, Any]:
+        ranker, certificate = self.ranker, {}
         if self._has_certificate:
             certificate = {
                 "objective": float(ranker.objective_),
@@ -160,9 +186,124 @@ class TrainingReport:
             **certificate,
             "features_used": self._features_used,
             **({"passes": int(ranker.passes_)} if hasattr(ranker, "passes_") else {}),
-            "judged_on": judged_on,
-            "measures": [
-                {"measure": str(measure), "mean": value.mean, "standard_error": value.standard_error}
-                for measure, value in told.items()
-            ],
         }
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingReport(TrainingReport):
+    """The same of a fitted `RankBoost`."""
+
+    _how_to_be_measured: ClassVar[str] = "give --valid"
+
+    @property
+    def _features_used(self) -> int:
+        return len(set(self.ranker.stump_features_.tolist()))
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        ranker = self.ranker
+        if not ranker.path_.valid or ranker.n_rounds_ == 0:
+            return None, {}
+        return "valid", {measure: told[ranker.n_rounds_ - 1] for measure, told in ranker.path_.valid.items()}
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        tried = len(ranker.path_) if ranker.path_.valid else 1
+        return [
+            ("rounds", f"{ranker.n_rounds_:,}{_among(tried)}"),
+            ("loss", f"{ranker.loss_:.8g}, from {ranker.path_.losses[0]:.8g}"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a stump"),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "rounds": ranker.n_rounds_,
+            "rounds_tried": len(ranker.path_),
+            "loss": ranker.loss_,
+            "features_used": self._features_used,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredReport(TrainingReport):
+    """The same of a fitted `StructuredRanker`, and what is known of its bound."""
+
+    @property
+    def _is_convex(self) -> bool:
+        return bool(self.ranker.bound == "convex")
+
+    @property
+    def _argmax_gap(self) -> float:
+        """By how much the objective can be above what was found of it; 0 where that is rounding."""
+        unsure = float(self.ranker.argmax_gap_)
+        return unsure if unsure > _ROUNDING * self.ranker.objective_ else 0.0
+
+    @property
+    def _learned_positions(self) -> list[float] | None:
+        ranker = self.ranker
+        is_learned = isinstance(ranker.position_weights, str) and ranker.position_weights == "learned"
+        return ranker.position_weights_.tolist() if is_learned else None
+
+    def problems(self) -> list[str]:
+        """That nothing was learned."""
+        if not self.ranker.stays_at_center_:
+            return []
+        return [
+            "no weights have a lower convex bound than w = 0 has, so nothing was learned: "
+            "try a smaller --alpha, and if that does not help, --bound tight"
+        ]
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker, positions = self.ranker, self._learned_positions
+        return [
+            ("optimised", f"{ranker.measure}, through its {ranker.bound} bound"),
+            *super()._lines(),
+            *([("positions", f"{_first_of(positions)}, as learned")] if positions else []),
+        ]
+
+    def _effort(self) -> str:
+        return f"{super()._effort()}, {self.ranker.argmax_calls_:,} most violating rankings found"
+
+    def _objective_lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        if self._is_convex:
+            lines = [*super()._objective_lines(), ("lower bound", f"{ranker.lower_bound_:.8g}, whatever the weights")]
+        else:
+            ended = "descent came to an end" if ranker.converged_ else "descent was stopped"
+            lines = [
+                ("objective", f"{ranker.objective_:.8g}, where {ended}"),
+                ("lower bound", "none but 0, as the tight bound is not convex"),
+            ]
+        if self._argmax_gap:
+            lines.append(("search", f"rankings not found could add {self._argmax_gap:.2g} to the objective"))
+        if ranker.stays_at_center_:
+            lines.append(("learned", "nothing: w = 0 has as low a bound"))
+        return lines
+
+    def _figures(self) -> dict[str, Any]:
+        ranker, positions = self.ranker, self._learned_positions
+        return {
+            **super()._figures(),
+            "lower_bound": float(ranker.lower_bound_),
+            "argmax_calls": int(ranker.argmax_calls_),
+            "argmax_gap": self._argmax_gap,
+            "stays_at_center": bool(ranker.stays_at_center_),
+            **({"position_weights": positions} if positions else {}),
+        }
+
+
+def report_of(ranker: Any) -> TrainingReport:
+    """What to tell of a fitted ranker."""
+    if hasattr(ranker, "stump_weights_"):
+        return BoostingReport(ranker)
+    return StructuredReport(ranker) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker)
+
+
+def _first_of(numbers: list[float]) -> str:
+    """The first few numbers."""
+    more = ", …" if len(numbers) > _MOST_NUMBERS else ""
+    return ", ".join(f"{value:.4g}" for value in numbers[:_MOST_NUMBERS]) + more
+
+
+def _among(n: int) -> str:
+    return f", chosen from {n}" if n > 1 else ""

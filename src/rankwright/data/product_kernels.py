@@ -79,6 +79,35 @@ def add_sparse_transposed(
 
 
 @summing_kernel
+def dense_query_products(x: Any, rows: Any, offsets: Any, values: Any, first: int, last: int, out: Any) -> None:
+    """X_qᵀv_q of queries first … last − 1."""
+    n = x.shape[1]
+    for q in range(first, last):
+        for f in range(n):
+            out[q, f] = 0.0
+        for d in range(offsets[q], offsets[q + 1]):
+            row, value = rows[d], values[d]
+            if value != 0.0:
+                for f in range(n):
+                    out[q, f] += value * x[row, f]
+
+
+@summing_kernel
+def sparse_query_products(
+    data: Any, indices: Any, indptr: Any, rows: Any, offsets: Any, values: Any, first: int, last: int, out: Any
+) -> None:
+    """X_qᵀv_q of queries first … last − 1, for CSR."""
+    for q in range(first, last):
+        for f in range(out.shape[1]):
+            out[q, f] = 0.0
+        for d in range(offsets[q], offsets[q + 1]):
+            row, value = rows[d], values[d]
+            if value != 0.0:
+                for k in range(indptr[row], indptr[row + 1]):
+                    out[q, indices[k]] += value * data[k]
+
+
+@summing_kernel
 def add_dense_squares(x: Any, rows: Any, values: Any, begin: int, end: int, out: Any) -> None:
     """Add Σ_d v_d x_d² of documents begin … end − 1."""
     for d in range(begin, end):

@@ -7,6 +7,7 @@ core's cache: Xw, something with the scores, then Xᵀv of the same rows, so tha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,12 @@ class FeatureProducts:
         """X in C order, and the row of each document; only where X is dense."""
         return self._x, self._rows
 
+    def parts(self) -> tuple[Any, Any, Any, Any, Any]:
+        """What kernels for either kind of features take: X, or data, indices and indptr of CSR, and the rows."""
+        if self._is_sparse:
+            return None, *self._parts, self._rows
+        return self._x, None, None, None, self._rows
+
     def blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Runs of whole queries whose features fit a core's cache."""
         while first < last:
@@ -85,6 +92,13 @@ class FeatureProducts:
             kernels.add_sparse_transposed(*self._parts, self._rows, values, begin, end, out)
         else:
             kernels.add_dense_transposed(self._x, self._rows, values, begin, end, out)
+
+    def query_products(self, first: int, last: int, values: Array, out: Array) -> None:
+        """Write X_qᵀv_q of each query q = first … last − 1 to row q of ``out``."""
+        if self._is_sparse:
+            kernels.sparse_query_products(*self._parts, self._rows, self.offsets, values, first, last, out)
+        else:
+            kernels.dense_query_products(self._x, self._rows, self.offsets, values, first, last, out)
 
     def add_squares(self, first: int, last: int, values: Array, out: Array) -> None:
         """Add Σ_d v_d x_d² of the documents of queries first … last − 1 to ``out``, for each feature."""

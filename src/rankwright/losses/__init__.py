@@ -1,17 +1,23 @@
 """Losses in score space: functions of a query's scores and supervision, with gradients and curvature."""
 
+from rankwright.losses.listwise import ListwiseHinge
 from rankwright.losses.loss import Loss, LossAtScores, QueryLosses
 from rankwright.losses.pairwise import OrderPreservingLoss, PreorderLoss
 from rankwright.losses.phi import PHIS, huber_hinge
 from rankwright.losses.pointwise import SquaredLoss
+from rankwright.losses.position_weights import learned_position_weights
+from rankwright.losses.structured import StructuredHinge
 
 __all__ = [
     "PHIS",
+    "ListwiseHinge",
     "Loss",
     "LossAtScores",
     "OrderPreservingLoss",
     "PreorderLoss",
     "QueryLosses",
     "SquaredLoss",
+    "StructuredHinge",
     "huber_hinge",
+    "learned_position_weights",
 ]

@@ -16,6 +16,7 @@ from rankwright.data.grouping import Grouping
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.evaluation import evaluate
+from rankwright.measures.measure import Measure
 from rankwright.selection.search import optional_measures
 
 Array = npt.NDArray[np.float64]
@@ -136,10 +137,13 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
         X may be `Queries`, which bring y and qid with them.
         """
-        measure = (optional_measures(self.measures) or optional_measures("ndcg@10"))[0]
+        measure = (self._told_measures() or optional_measures("ndcg@10"))[0]
         queries = X if isinstance(X, Queries) else Queries(None, y, qid)
         value = evaluate(self.predict(X), queries, measure, self.convention).means[measure]
         return -value if measure.lower_is_better else value
+
+    def _told_measures(self) -> tuple[Measure, ...]:
+        return optional_measures(self.measures)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

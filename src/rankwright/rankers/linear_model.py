@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.errors import ParameterError
-from rankwright.measures import CONVENTIONS, parse_measures
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.saved_model import SavedModel
 
 Array = npt.NDArray[np.float64]
 
 
-class LinearModel(LinearRanker):
+class LinearModel(SavedModel, LinearRanker):
     """A trained linear ranker as `load_model` reads it from a file: scores are x · coef_ + intercept_.
 
     It predicts, ranks and is measured as the ranker that was saved; it cannot be trained.
@@ -47,13 +45,6 @@ class LinearModel(LinearRanker):
     """
 
     intercept_: float
-    ranker_: str
-    parameters_: dict[str, Any]
-    training_: dict[str, Any]
-
-    def __init__(self, *, measures: Any = "ndcg@10", convention: Any = "default") -> None:
-        self.measures = measures
-        self.convention = convention
 
     @classmethod
     def of(
@@ -67,20 +58,21 @@ class LinearModel(LinearRanker):
         training: Mapping[str, Any],
     ) -> LinearModel:
         """The model with these weights."""
-        model = cls(**_judged_by(parameters))
+        model = cls._of_file(len(weights), feature_names, ranker, parameters, training)
         model.coef_ = weights
         model.intercept_ = intercept
-        model.n_features_in_ = len(weights)
-        if feature_names is not None:
-            model.feature_names_in_ = np.array(feature_names, dtype=object)
-        model.ranker_ = ranker
-        model.parameters_ = dict(parameters)
-        model.training_ = dict(training)
         return model
 
-    def fit(self, X: Any, y: Any = None, qid: Any = None) -> NoReturn:
-        """Refuse: scikit-learn asks for this method, but what has been read is not to be trained again."""
-        raise ParameterError("a LinearModel is read from a file and cannot be trained: train a ranker, such as RankRLS")
+    def cut_to(self, n_features: int) -> LinearModel:
+        """The model for data whose features after the first n are all 0, and not there."""
+        return LinearModel.of(
+            self.coef_[:n_features],
+            intercept=self.intercept_,
+            feature_names=None,
+            ranker=self.ranker_,
+            parameters=self.parameters_,
+            training=self.training_,
+        )
 
     def _scores(self, x: Any) -> Array:
         return super()._scores(x) + self.intercept_
@@ -90,16 +82,3 @@ class LinearModel(LinearRanker):
             return "LinearModel(not read from a file yet)"
         features = f"{self.n_features_in_:,} feature{'s' * (self.n_features_in_ != 1)}"
         return f"LinearModel({self.ranker_}, {features}, {np.count_nonzero(self.coef_):,} with a weight)"
-
-
-def _judged_by(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The measures and the convention of the ranker that was saved, as far as their texts tell."""
-    told = {}
-    measures, convention = parameters.get("measures"), parameters.get("convention")
-    texts = [measures] if isinstance(measures, str) else measures
-    if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
-        with suppress(ParameterError):  # of another version, or one's own
-            told["measures"] = ", ".join(map(str, parse_measures(", ".join(texts))))
-    if isinstance(convention, str) and convention in CONVENTIONS:
-        told["convention"] = convention
-    return told

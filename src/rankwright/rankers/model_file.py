@@ -20,23 +20,17 @@ from rankwright.data.paths import atomic_path, input_file
 from rankwright.errors import ParameterError, ParseError
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.linear_model import LinearModel
+from rankwright.rankers.saved_model import SavedModel
+from rankwright.rankers.stump_model import StumpModel, StumpRanker
 
 Array = npt.NDArray[np.float64]
 
 _FORMAT = "rankwright-model"
 _VERSION = 1
-_FIELDS = (
-    "format",
-    "version",
-    "made_by",
-    "ranker",
-    "parameters",
-    "n_features",
-    "feature_names",
-    "intercept",
-    "weights",
-    "training",
-)
+_FIELDS = ("format", "version", "made_by", "ranker", "parameters", "n_features", "feature_names", "training")
+_LINEAR_FIELDS = ("intercept", "weights")
+_STUMP_FIELDS = ("stumps",)
+_LISTS = ("weights", "stumps")  # with a line for each entry
 _MOST_FEATURES = 2**31 - 1  # as many as text and Parquet can number
 _MOST_DIGITS = 309  # of a whole number that is finite as float64
 
@@ -45,18 +39,18 @@ _MOST_DIGITS = 309  # of a whole number that is finite as float64
 
 
 def save_model(
-    ranker: LinearRanker, path: str | os.PathLike[str], *, training: Mapping[str, Any] | None = None
+    ranker: LinearRanker | StumpRanker, path: str | os.PathLike[str], *, training: Mapping[str, Any] | None = None
 ) -> None:
-    """Write the weights of a fitted linear ranker to a JSON file, whole or not at all; `load_model` reads it.
+    """Write what a fitted ranker has learned to a JSON file, whole or not at all; `load_model` reads it.
 
     Parameters
     ----------
-    ranker : a fitted linear ranker, such as RankRLS or GreedyRankRLS, or a LinearModel
+    ranker : a fitted linear ranker, such as RankRLS or RankSVM, or RankBoost, or a model that was read from a file
     path : path
         An older file of that name is replaced.
     training : mapping, optional
         Anything worth remembering that JSON can hold, such as the name of the training data. By default nothing; of a
-        `LinearModel`, what its file said.
+        model that was read, what its file said.
 
     Examples
     --------
@@ -73,8 +67,8 @@ def save_model(
 
 
 def _content(ranker: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
-    weights = _weights_of(ranker)
-    is_model = isinstance(ranker, LinearModel)
+    learned = _stumps_of(ranker) if isinstance(ranker, StumpRanker) else _weights_of(ranker)
+    is_model = isinstance(ranker, SavedModel)
     names = getattr(ranker, "feature_names_in_", None)
     told = training if training is not None else ranker.training_ if is_model else {}
     return {
@@ -83,25 +77,43 @@ def _content(ranker: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
         "made_by": f"rankwright {__version__}",
         "ranker": ranker.ranker_ if is_model else type(ranker).__name__,
         "parameters": ranker.parameters_ if is_model else _plain(ranker.get_params(deep=False)),
-        "n_features": len(weights),
+        "n_features": ranker.n_features_in_,
         "feature_names": None if names is None else list(map(str, names)),
-        "intercept": float(getattr(ranker, "intercept_", 0.0)),
-        "weights": _pairs(weights),
+        **learned,
         "training": _checked_training(told),
     }
 
 
-def _weights_of(ranker: Any) -> Array:
+def _weights_of(ranker: Any) -> dict[str, Any]:
     name = type(ranker).__name__
     if not isinstance(ranker, LinearRanker):
         why = ": a kernel ranker needs its training data to score with" if hasattr(ranker, "kernel") else ""
-        raise ParameterError(f"ranker must be a linear one, such as RankRLS or GreedyRankRLS, not {name}{why}")
-    if not hasattr(ranker, "coef_"):
-        raise ParameterError(f"ranker: this {name} is not fitted yet: call fit first")
+        raise ParameterError(f"ranker must be a linear one, such as RankRLS, or RankBoost, not {name}{why}")
+    _check_fitted(ranker, "coef_")
     weights = np.ascontiguousarray(ranker.coef_, dtype=np.float64)
-    if not np.isfinite(weights).all() or not math.isfinite(getattr(ranker, "intercept_", 0.0)):
+    intercept = float(getattr(ranker, "intercept_", 0.0))
+    _check_finite(ranker, weights, intercept)
+    return {"intercept": intercept, "weights": _pairs(weights)}
+
+
+def _stumps_of(ranker: Any) -> dict[str, Any]:
+    """Features from 1, thresholds and weights, in the order of the rounds."""
+    _check_fitted(ranker, "stump_weights_")
+    thresholds, weights = ranker.stump_thresholds_, ranker.stump_weights_
+    _check_finite(ranker, thresholds, weights)
+    columns = ((ranker.stump_features_ + 1).tolist(), thresholds.tolist(), weights.tolist())
+    return {"stumps": list(zip(*columns, strict=True))}
+
+
+def _check_fitted(ranker: Any, learned: str) -> None:
+    if not hasattr(ranker, learned):
+        raise ParameterError(f"ranker: this {type(ranker).__name__} is not fitted yet: call fit first")
+
+
+def _check_finite(ranker: Any, *numbers: Any) -> None:
+    if not all(np.isfinite(values).all() for values in numbers):
+        name = type(ranker).__name__
         raise ParameterError(f"ranker: the weights of this {name} are not all finite, so it cannot rank")
-    return weights
 
 
 def _pairs(weights: Array) -> list[tuple[int, float]]:
@@ -132,13 +144,13 @@ def _checked_training(training: Any) -> Any:
 
 
 def _as_text(content: Mapping[str, Any]) -> str:
-    """JSON with a line for each weight."""
+    """JSON with a line for each weight or stump."""
     lines = [f'  "{name}": {_field_text(name, value)}' for name, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _field_text(name: str, value: Any) -> str:
-    if name == "weights" and value:
+    if name in _LISTS and value:
         return "[\n    " + ",\n    ".join(map(json.dumps, value)) + "\n  ]"
     return json.dumps(value, indent=2, allow_nan=False).replace("\n", "\n  ")
 
@@ -146,8 +158,10 @@ def _field_text(name: str, value: Any) -> str:
 # Reading
 
 
-def load_model(path: str | os.PathLike[str]) -> LinearModel:
+def load_model(path: str | os.PathLike[str]) -> LinearModel | StumpModel:
     """Read a model file; a :class:`ParseError` names the file and what is wrong with it.
+
+    A file of `RankBoost` is read as a `StumpModel`, all others as a `LinearModel`.
 
     >>> import rankwright as rw
     >>> queries = rw.datasets.make_queries(n_queries=20, seed=0).queries
@@ -165,18 +179,24 @@ class _Reader:
         self._path = path
         self._content = self._parsed()
 
-    def model(self) -> LinearModel:
+    def model(self) -> LinearModel | StumpModel:
         self._check_format()
         self._check_fields()
         n_features = self._n_features()
-        return LinearModel.of(
-            self._weights(n_features),
-            intercept=self._number(self._content["intercept"], "intercept"),
-            feature_names=self._feature_names(n_features),
-            ranker=self._text("ranker"),
-            parameters=self._object("parameters"),
-            training=self._object("training"),
-        )
+        names = self._feature_names(n_features)
+        about: dict[str, Any] = {
+            "ranker": self._text("ranker"),
+            "parameters": self._object("parameters"),
+            "training": self._object("training"),
+        }
+        if self._has_stumps:
+            return StumpModel.of(*self._stumps(n_features), n_features=n_features, feature_names=names, **about)
+        intercept = self._number(self._content["intercept"], "intercept")
+        return LinearModel.of(self._weights(n_features), intercept=intercept, feature_names=names, **about)
+
+    @property
+    def _has_stumps(self) -> bool:
+        return "stumps" in self._content
 
     def _refuse(self, problem: str, *, line: int | None = None, column: int | None = None) -> NoReturn:
         raise ParseError(self._path, problem, line=line, column=column) from None
@@ -234,12 +254,13 @@ class _Reader:
             )
 
     def _check_fields(self) -> None:
-        missing = next((name for name in _FIELDS if name not in self._content), None)
+        fields = (*_FIELDS, *(_STUMP_FIELDS if self._has_stumps else _LINEAR_FIELDS))
+        missing = next((name for name in fields if name not in self._content), None)
         if missing is not None:
             self._refuse(f"the field {missing!r} is missing")
-        extra = next((name for name in self._content if name not in _FIELDS), None)
+        extra = next((name for name in self._content if name not in fields), None)
         if extra is not None:
-            self._refuse(f"there is no field {extra!r} in a model file")
+            self._refuse(f"there is no field {extra!r} in a model file{' with stumps' * self._has_stumps}")
         self._text("made_by")
 
     # Fields
@@ -272,9 +293,7 @@ class _Reader:
             what = f"weights, entry {position}"
             if not isinstance(pair, list) or len(pair) != 2:
                 self._refuse(f"{what} must be a list [feature, weight] of two numbers")
-            feature = self._whole(pair[0], f"{what}: the feature", least=1)
-            if feature > n_features:
-                self._refuse(f"{what}: there is no feature {feature}, n_features is {n_features}")
+            feature = self._feature(pair[0], what, n_features)
             if feature in weights:
                 self._refuse(f"{what}: feature {feature} has a weight already")
             weights[feature] = self._number(pair[1], f"{what}: the weight")
@@ -287,6 +306,28 @@ class _Reader:
             self._refuse(f"there is not enough memory for n_features = {n_features}")
         spread[np.array(list(weights), dtype=np.intp) - 1] = list(weights.values())
         return spread
+
+    def _stumps(self, n_features: int) -> tuple[npt.NDArray[np.intp], Array, Array]:
+        """Features from 0, thresholds and weights."""
+        stumps = self._content["stumps"]
+        if not isinstance(stumps, list):
+            self._refuse("stumps must be a list of [feature, threshold, weight]")
+        features = np.empty(len(stumps), np.intp)
+        numbers = np.empty((2, len(stumps)))
+        for position, stump in enumerate(stumps):
+            what = f"stumps, entry {position + 1}"
+            if not isinstance(stump, list) or len(stump) != 3:
+                self._refuse(f"{what} must be a list [feature, threshold, weight] of three numbers")
+            features[position] = self._feature(stump[0], what, n_features) - 1
+            numbers[0, position] = self._number(stump[1], f"{what}: the threshold")
+            numbers[1, position] = self._number(stump[2], f"{what}: the weight")
+        return features, numbers[0], numbers[1]
+
+    def _feature(self, value: Any, what: str, n_features: int) -> int:
+        feature = self._whole(value, f"{what}: the feature", least=1)
+        if feature > n_features:
+            self._refuse(f"{what}: there is no feature {feature}, n_features is {n_features}")
+        return feature
 
     # Values
 

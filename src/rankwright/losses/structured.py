@@ -1,0 +1,423 @@
+"""Structured hinges: bounds of a measure's loss by the ranking that violates its margin most (paper L, eq. 12, 14)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.engines.threads import for_query_ranges
+from rankwright.errors import DataError, ParameterError
+from rankwright.losses import ndcg_kernels, precision_kernels
+from rankwright.losses.loss import Array, Loss, LossAtScores, Point, QueryLosses, query_weights
+from rankwright.measures.conventions import LARGEST_GRADE, Convention, convention_of
+from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.sorting import KEEP_ORDER, rank_documents
+
+Bound = Literal["convex", "tight"]
+Rescale = Literal["margin", "slack"]
+BOUNDS = ("convex", "tight")
+RESCALES = ("margin", "slack")
+POSITION_WEIGHTS = ("linear", "inverse-sqrt", "discount")
+_NO_KEYS = np.zeros(0)
+
+
+class StructuredLosses(QueryLosses):
+    """ξ_q(s) = max_y Δ_q(y) + c(y)ᵀs − tᵀs: a maximum over rankings y, each linear in the scores.
+
+    A `Point` has ξ as ``values``, c(ŷ) − t as ``gradient`` and Δ(ŷ) as ``pulls``, for the ranking ŷ found: so ξ is
+    pulls + gradientᵀs there, and at least that much for all other scores. ``targets`` is t, for each document, or None:
+    then it is c of the ranking by scores, and ξ is no longer convex.
+
+    With rescaled slacks ξ_q = max_y Δ_q(y)(1 + c(y)ᵀs − tᵀs), and the gradient has the factor Δ(ŷ), too. ŷ is then the
+    best ranking that a search finds, which need not be the best of all; ``kept["bounds"]`` has what ξ cannot exceed.
+    """
+
+    targets: Array | None
+
+    def __init__(self, queries: Queries, weights: Array, rescale: Rescale) -> None:
+        super().__init__(queries)
+        self.weights, self.rescale = weights, rescale
+
+    @property
+    @abstractmethod
+    def levels(self) -> Array:
+        """Of each document, what of its grade the measure sees."""
+
+    @abstractmethod
+    def predicted_targets(self, scores: Array) -> Array:
+        """c of the ranking by scores."""
+
+    def with_targets(self, targets: Array | None) -> Self:
+        """The same loss with other targets."""
+        other = self._copy()
+        other.targets = targets
+        return other
+
+    def _copy(self) -> Self:
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def point(self) -> Point:
+        """Also keeps bounds, if slacks are rescaled."""
+        point = super().point()
+        if self.rescale == "slack":
+            point.kept["bounds"] = np.zeros(self.n_queries)
+        return point
+
+    def at(self, scores: npt.ArrayLike) -> HingeAtScores:
+        """The loss at these scores, one for each row."""
+        return HingeAtScores(self, super().at(scores)._point)
+
+    def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
+        """There is no curvature but at corners."""
+        out[self.offsets[first] : self.offsets[last]] = 0.0
+
+
+class HingeAtScores(LossAtScores):
+    """A structured hinge at some scores, in the order of the caller's rows."""
+
+    @property
+    def bounds(self) -> Array:
+        """What the exact loss of each query cannot exceed: the loss itself, unless slacks are rescaled."""
+        bounds: Array = self._point.kept.get("bounds", self._point.values)
+        return bounds
+
+
+class NDCGLosses(StructuredLosses):
+    """Δ = 1 − NDCG@k, and c(y)_i = A(y_i) (paper L, eq. 1 and 3)."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        weights: Array,
+        gains: Array,
+        discounts: Array,
+        position_weights: Array,
+        *,
+        is_convex: bool,
+        rescale: Rescale = "margin",
+    ) -> None:
+        super().__init__(queries, weights, rescale)
+        codes = np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
+        self._by_gain = np.lexsort((gains, codes)).astype(np.int32)
+        self.discounts, self._is_convex = discounts, is_convex
+        ideal = self._ideal_dcg(gains)
+        self.weights = np.where(ideal > 0, weights, 0.0)
+        self._gains = gains / np.where(ideal > 0, ideal, 1.0)[codes]
+        self._ideal = self._ideal_dcg(self._gains)  # 1, as exactly as the loss is computed
+        self._set_position_weights(position_weights)
+
+    def _set_position_weights(self, position_weights: Array) -> None:
+        self.position_weights = position_weights
+        slope = np.arctan2(self.discounts, position_weights)
+        ends = [int(slope.argmin()), int(slope.argmax())]
+        self._rows = np.zeros((2, max(len(slope), int(np.diff(self.offsets).max(initial=1)))))
+        self._rows[:, : len(slope)] = position_weights, self.discounts
+        # The flattest and the steepest pair (A_r, D_r), and the mean of all: `assignment_kernels` says what for.
+        self._cone = np.append(self._rows[:, ends].T.ravel(), self._rows[:, : len(slope)].mean(axis=1))
+        self.targets = self._ideal_targets() if self._is_convex else None
+
+    def with_position_weights(self, position_weights: npt.ArrayLike) -> Self:
+        """The same loss with other A(1), A(2), …, as many as now."""
+        weights = checked_position_weights(position_weights)
+        if len(weights) != len(self.position_weights):
+            raise ParameterError(f"position_weights must be {len(self.position_weights)} numbers, not {len(weights)}")
+        other = self._copy()
+        other._set_position_weights(weights)
+        return other
+
+    @property
+    def levels(self) -> Array:
+        """Gains over the ideal DCG of the query."""
+        return self._gains
+
+    def _places(self) -> npt.NDArray[np.int64]:
+        """The rank, from 0 on, of each document in ``_by_gain`` if the last of its query comes first."""
+        last = np.repeat(self.offsets[1:] - 1, np.diff(self.offsets))
+        return last - np.arange(self.n_documents)
+
+    def _ideal_dcg(self, gains: Array) -> Array:
+        ideal = np.empty(self.n_queries)
+        ndcg_kernels.ideal_dcg(gains, self._by_gain, self.offsets, self.discounts, ideal)
+        return ideal
+
+    def _ideal_targets(self) -> Array:
+        """A of the ideal ranking; documents of equal gains share their ranks, so they have the mean of A there.
+
+        Paper L takes one of the ideal rankings at random. The mean over all of them gives the expectation of ξ.
+        """
+        place = self._places()
+        counts = place < len(self.position_weights)
+        of_place = np.zeros(self.n_documents)
+        of_place[counts] = self.position_weights[place[counts]]
+        targets = np.empty(self.n_documents)
+        targets[self._by_gain] = _means_of_ties(of_place, self._gains[self._by_gain], self.offsets)
+        return targets
+
+    def target_scores(self, scores: Array) -> Array:
+        """The score at each rank, query by query, of the ranking that the targets are from: tᵀs = Σ_r A_r of these."""
+        if self.targets is None:
+            return scores[ranking_by_scores(scores, self.offsets)]
+        order = self._by_gain[_reversed_queries(self.offsets)]
+        return _means_of_ties(scores[order], self._gains[order], self.offsets)
+
+    def add_plane(self, first: int, last: int, scores: Array, target_scores: Array, out: Array) -> None:
+        """Add Σ_q ξ_q as a function of A to ``out``: the slopes, then the offset."""
+        ndcg_kernels.add_plane(
+            scores,
+            target_scores,
+            self.offsets,
+            first,
+            last,
+            self._by_gain,
+            self._gains,
+            self._ideal,
+            len(self.position_weights),
+            self._rows,
+            self._cone,
+            self.weights,
+            out,
+        )
+
+    def predicted_targets(self, scores: Array) -> Array:
+        """A of the ranking by scores."""
+        order = ranking_by_scores(scores, self.offsets)
+        place = np.arange(self.n_documents) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        counts = place < len(self.position_weights)
+        targets = np.zeros(self.n_documents)
+        targets[order[counts]] = self.position_weights[place[counts]]
+        return targets
+
+    def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
+        """By assignment."""
+        ndcg_kernels.evaluate(
+            scores,
+            self.offsets,
+            first,
+            last,
+            self._by_gain,
+            self._gains,
+            self._ideal,
+            len(self.position_weights),
+            self._rows,
+            self._cone,
+            self.weights,
+            self.targets,
+            point.values,
+            point.pulls,
+            point.gradient,
+            point.kept.get("bounds"),
+        )
+
+
+class APLosses(StructuredLosses):
+    """Δ = 1 − AP, and c(y)ᵀs = Σ ±(s_i − s_j) / RM over pairs of a relevant i and another j (Yue et al. 2007).
+
+    The sign is + where i stands above j. R and M are the numbers of relevant and of other documents; a query that lacks
+    either has no loss.
+    """
+
+    def __init__(
+        self, queries: Queries, weights: Array, is_relevant: npt.NDArray[np.bool_], *, is_convex: bool, rescale: Rescale
+    ) -> None:
+        n_relevant = np.add.reduceat(is_relevant, queries.grouping.offsets[:-1], dtype=np.int64)
+        n_others = queries.sizes - n_relevant
+        super().__init__(queries, np.where((n_relevant > 0) & (n_others > 0), weights, 0.0), rescale)
+        self._is_relevant = is_relevant
+        self._harmonic = np.append(0.0, np.cumsum(1 / np.arange(1.0, queries.sizes.max(initial=1) + 1)))
+        per_document = [np.repeat(np.maximum(count, 1), queries.sizes) for count in (n_relevant, n_others)]
+        self.targets = np.where(is_relevant, 1 / per_document[0], -1 / per_document[1]) if is_convex else None
+
+    @property
+    def levels(self) -> Array:
+        """1 for relevant documents, 0 for others."""
+        return self._is_relevant.astype(np.float64)
+
+    def point(self) -> Point:
+        """Also keeps the ranking by scores."""
+        point = super().point()
+        point.kept["order"] = np.empty(self.n_documents, np.int32)
+        return point
+
+    def predicted_targets(self, scores: Array) -> Array:
+        """c of the ranking by scores."""
+        targets = np.zeros(self.n_documents)
+        order = ranking_by_scores(scores, self.offsets)
+        precision_kernels.add_predicted(scores, order, self.offsets, self._is_relevant, self.weights, targets)
+        return targets
+
+    def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
+        """Sort, then find the place of each document that is not relevant."""
+        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, point.kept["order"])
+        precision_kernels.evaluate(
+            scores,
+            point.kept["order"],
+            self.offsets,
+            first,
+            last,
+            self._is_relevant,
+            self._harmonic,
+            self.weights,
+            self.targets,
+            point.values,
+            point.pulls,
+            point.gradient,
+            point.kept.get("bounds"),
+        )
+
+
+def _reversed_queries(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """0, 1, …, the numbers of each query in reverse."""
+    sizes = np.diff(offsets)
+    reversed_numbers: npt.NDArray[np.int64] = np.repeat(offsets[1:] + offsets[:-1] - 1, sizes) - np.arange(offsets[-1])
+    return reversed_numbers
+
+
+def _means_of_ties(values: Array, keys: Array, offsets: npt.NDArray[np.int64]) -> Array:
+    """Each value replaced by the mean over its neighbours with the same key in the same query."""
+    is_first = np.ones(len(keys), np.bool_)
+    is_first[1:] = keys[1:] != keys[:-1]
+    is_first[offsets[:-1]] = True
+    firsts = np.flatnonzero(is_first)
+    sizes = np.diff(np.append(firsts, len(keys)))
+    means: Array = np.repeat(np.add.reduceat(values, firsts) / sizes, sizes)
+    return means
+
+
+def ranking_by_scores(scores: Array, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The documents of each query by descending score; tied ones keep their order."""
+    order = np.empty(len(scores), np.int32)
+    for_query_ranges(
+        lambda first, last: rank_documents(scores, _NO_KEYS, KEEP_ORDER, offsets, first, last, order), offsets
+    )
+    return order
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredHinge(Loss):
+    r"""max_y Δ(y) + wᵀΨ(x, y) − wᵀΨ(x, t): at least the loss Δ = 1 − measure of the ranking by scores.
+
+    With ``bound="convex"`` t is the ideal ranking (paper L, eq. 12), with "tight" the ranking by scores (eq. 14), which
+    gives less but is not convex. A query without a relevant document has no loss.
+
+    For ``measure`` NDCG, Ψ(x, y) = Σ_i x_i A(y_i), where A is "linear" (max(k + 1 − r, 0)), "inverse-sqrt" (1/√r),
+    "discount" (that of the measure) or numbers for ranks 1, 2, …, which must not rise. For AP, without a cutoff, Ψ is
+    the mean of ±(x_i − x_j) over pairs of a relevant i and another j, + if i stands above j (Yue et al. 2007), and
+    there is no A to choose.
+
+    With ``rescale="slack"`` it is max_y Δ(y)(1 + wᵀΨ(x, y) − wᵀΨ(x, t)) instead (paper L, section 6): a quadratic
+    assignment. The value is then that of the best ranking found, first among those that maximise wᵀΨ(x, y) + μΔ(y) for
+    some μ ≥ 0, then by exchanges of documents: at most the exact one, at least Δ of the ranking by scores; ``bounds``
+    tells what the exact one may be.
+
+    >>> import rankwright as rw
+    >>> queries = rw.Queries(None, [1, 0])
+    >>> rw.losses.StructuredHinge("ndcg@1").on(queries).at([0.5, 0.0]).values
+    array([0.5])
+    >>> rw.losses.StructuredHinge("map", rescale="slack").on(queries).at([0.25, 0.0]).bounds
+    array([0.25])
+    """
+
+    measure: str | Measure = "ndcg@10"
+    position_weights: Any = "linear"
+    bound: Bound = "convex"
+    convention: str | Convention = "default"
+    rescale: Rescale = "margin"
+
+    def __post_init__(self) -> None:
+        measure = checked_measure(self.measure)
+        convention_of(self.convention)
+        for name, choices in (("bound", BOUNDS), ("rescale", RESCALES)):
+            if getattr(self, name) not in choices:
+                options = ", ".join(map(repr, choices))
+                raise ParameterError(f"{name} must be one of {options}, not {getattr(self, name)!r}")
+        position_weights_of(self.position_weights, measure, 1, np.ones(1))
+
+    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> StructuredLosses:
+        """The bound on these queries."""
+        of_query, measure = query_weights(queries, sample_weight), checked_measure(self.measure)
+        convention = convention_of(self.convention).but(**dict(measure.options))
+        is_convex = self.bound == "convex"
+        if measure.name == "AP":
+            is_relevant = queries.grouping.gather(queries.y) >= convention.relevant_from
+            return APLosses(queries, of_query, is_relevant, is_convex=is_convex, rescale=self.rescale)
+        gains, discounts, weights = ranks_and_gains(queries, measure, convention, self.position_weights)
+        return NDCGLosses(queries, of_query, gains, discounts, weights, is_convex=is_convex, rescale=self.rescale)
+
+
+def checked_measure(given: Any) -> Measure:
+    """NDCG, or AP without a cutoff."""
+    measures = measures_of(given)
+    if len(measures) != 1 or measures[0].name not in ("nDCG", "AP"):
+        raise ParameterError(f"measure must be nDCG or AP, such as 'ndcg@10' or 'map', not {given!r}")
+    if measures[0].name == "AP" and measures[0].cutoff is not None:
+        raise ParameterError(f"measure {measures[0]}: a structured hinge of AP takes no cutoff")
+    return measures[0]
+
+
+def ranks_and_gains(
+    queries: Queries, measure: Measure, convention: Convention, position_weights: Any
+) -> tuple[Array, Array, Array]:
+    """The gain of each document, each query's together; D and A of as many ranks as either of them counts."""
+    depth = int(queries.sizes.max(initial=1))
+    if measure.cutoff is not None:
+        depth = min(depth, measure.cutoff)
+    discounts = convention.discounts(measure.cutoff or depth)
+    weights = position_weights_of(position_weights, measure, len(discounts), discounts)
+    longest = max(np.flatnonzero(weights)[-1] + 1, len(discounts))
+    discounts, weights = (
+        np.pad(numbers[:longest], (0, max(longest - len(numbers), 0))) for numbers in (discounts, weights)
+    )
+    return _gains(queries, convention), discounts, weights
+
+
+def position_weights_of(given: Any, measure: Measure, depth: int, discounts: Array) -> Array:
+    """A(1), A(2), …: by name for so many ranks, or as given."""
+    rank = np.arange(1.0, depth + 1)
+    if measure.name == "AP" and not (isinstance(given, str) and given == "linear"):
+        raise ParameterError("position_weights: there are none for AP, leave them out")
+    if isinstance(given, str):
+        if given not in POSITION_WEIGHTS:
+            names = ", ".join(map(repr, POSITION_WEIGHTS))
+            raise ParameterError(f"position_weights must be one of {names}, or numbers, not {given!r}")
+        by_name: dict[str, Array] = {
+            "linear": depth + 1 - rank,
+            "inverse-sqrt": 1 / np.sqrt(rank),
+            "discount": discounts,
+        }
+        return by_name[given]
+    return checked_position_weights(given)
+
+
+def checked_position_weights(given: Any) -> Array:
+    """Numbers that do not rise."""
+    try:
+        weights = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.array(np.nan)
+    if weights.ndim != 1 or len(weights) == 0 or not np.isfinite(weights).all():
+        raise ParameterError(f"position_weights must be finite numbers, one for each rank, not {given!r}")
+    if (np.diff(weights) > 0).any() or weights[-1] < 0 or weights[0] == 0:
+        raise ParameterError("position_weights must not rise with the rank, nor be negative, and begin above 0")
+    return weights
+
+
+def _gains(queries: Queries, convention: Convention) -> Array:
+    """The gain of each document, each query's documents together."""
+    grades = queries.grouping.gather(queries.y)
+    if convention.gain == "linear":
+        return np.ascontiguousarray(grades, dtype=np.float64)
+    if grades.max(initial=0.0) > LARGEST_GRADE:
+        place = int(np.argmax(grades))
+        query = queries.grouping.query_id(int(np.searchsorted(queries.grouping.offsets, place, side="right")) - 1)
+        raise DataError(
+            f"query {query!r} has a document of grade {grades[place]:g}, above {LARGEST_GRADE:g}: 2^y − 1 overflows"
+        )
+    gains: Array = np.exp2(grades) - 1
+    return gains

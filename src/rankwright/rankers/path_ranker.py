@@ -1,0 +1,288 @@
+"""What linear rankers share that are trained for a whole path of λ: the grid, cross-validation, and the choice of λ."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwright.data.products import FeatureProducts
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError, ParameterError
+from rankwright.losses.loss import Loss, query_weights
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.measure import Measure
+from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
+from rankwright.rankers.base import LinearRanker, linear_scores
+from rankwright.selection.search import (
+    Estimate,
+    Rule,
+    Search,
+    checked_alphas,
+    checked_rule,
+    estimates,
+)
+from rankwright.solvers.linear_objective import LinearObjective
+from rankwright.solvers.trace import Iteration
+
+Array = npt.NDArray[np.float64]
+
+# Early stopping gives up after so many steps without a better validation measure.
+_PATIENCE = 3
+# The grid of λ, as powers of two times the scale of the data.
+_GRID = np.arange(-16.0, 9.0)
+
+Progress = Callable[[Iteration], None]
+
+
+class Solution(NamedTuple):
+    """The weights for one λ, their objective, how far it can be above the least, and what it took.
+
+    ``state`` is what a solver wants to remember for the next λ, or a ranker to tell in the end.
+    """
+
+    weights: Array
+    value: float
+    gap: float
+    converged: bool
+    steps: int
+    state: Any = None
+
+
+class PathRanker(LinearRanker):
+    """½ λ‖w − w₀‖² + Σ_q loss_q(X_q w); subclasses say which loss, and how it is minimised."""
+
+    alpha: float | Search
+    rule: Rule
+    center: Any
+    solver: Any
+    tol: float
+    max_iter: int | None
+    early_stopping: bool
+    folds: int
+
+    _solvers: tuple[str, ...]
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss that the parameters describe, checked."""
+
+    @abstractmethod
+    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+        """The solution for each λ, in their order."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: npt.ArrayLike | None = None,
+        *,
+        valid: Queries | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn the weights. X may be `Queries`, which bring y and qid with them.
+
+        An alpha that is searched for is chosen on ``valid`` if given, else by cross-validation over ``folds`` parts of
+        the queries. ``sample_weight`` weighs queries: a number for each of them, in the order of their first rows, or
+        one for each row. ``progress`` is called with an `Iteration` after every step of the solver.
+        """
+        task = self._task(X, y, qid, valid, sample_weight)
+        features = FeatureProducts(task.queries)
+        is_free = isinstance(self.alpha, Search) and self.alpha.values is None
+        alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
+        if len(alphas) > 1 and not task.measures:
+            raise ParameterError("measures: name the one that alpha is to be chosen by")
+        rule = checked_rule(self.rule)
+        on_folds: list[dict[Measure, Estimate]] = []
+        if len(alphas) > 1 and task.valid is None:
+            on_folds = self._cross_validated(task, alphas, progress)
+        solutions = self._path(task, features, alphas, progress)
+        weights = np.stack([solution.weights for solution in solutions])
+        on_valid: list[dict[Measure, Estimate]] = []
+        if task.valid is not None:
+            scores = linear_scores(task.valid.X, weights.T).T
+            on_valid = [estimates(row, task.valid, task.measures, task.convention) for row in scores]
+        chosen = choose_alpha(on_valid or on_folds, task.measures, rule) if len(alphas) > 1 else 0
+        self.path_ = AlphaPath(
+            alphas,
+            weights,
+            valid=by_measure(on_valid, task.measures),
+            folds=by_measure(on_folds, task.measures),
+            objectives=np.array([solution.value for solution in solutions]),
+            gaps=np.array([max(solution.gap, 0.0) for solution in solutions]),
+        )
+        self._keep(solutions[chosen], float(alphas[chosen]), features.passes)
+        self._tell_of_gap()
+        return self
+
+    def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
+        self.coef_, self.n_iter_ = solution.weights, solution.steps
+        self.objective_, self.gap_ = float(solution.value), max(float(solution.gap), 0.0)  # below 0 only by rounding
+        self.converged_ = bool(solution.converged)
+        self.alpha_, self.passes_ = alpha, passes
+
+    def _tell_of_gap(self) -> None:
+        if not (self.converged_ or self._ends_as_told()):
+            told = f"{self.gap_ / self.objective_:.1e}" if self.objective_ > 0 else f"{self.gap_:.1e}"
+            warnings.warn(
+                f"alpha = {self.alpha_:g}: after {self.n_iter_} steps the objective may still be above its least by "
+                f"{told} of it, more than tol = {self.tol:g}: raise max_iter, tol or alpha, or scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _ends_as_told(self) -> bool:
+        """Whether training ends where it is told to, which may be before the gap is met."""
+        return self.early_stopping
+
+    # What is asked for
+
+    def _task(self, X: Any, y: Any, qid: Any, valid: Any, sample_weight: Any) -> Task:
+        loss = self._loss()
+        self._check_parameters()
+        measures, convention = self._told_measures(), convention_of(self.convention)
+        queries, held_out = self._training_queries(X, y, qid), self._validation_queries(valid)
+        if self.early_stopping and (held_out is None or not measures):
+            raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
+        weights = query_weights(queries, sample_weight)
+        return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
+
+    def _check_parameters(self) -> None:
+        if self.solver not in self._solvers:
+            known = ", ".join(map(repr, self._solvers))
+            raise ParameterError(f"solver must be one of {known}, not {self.solver!r}")
+        number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
+        if not number or not 0 < self.tol < np.inf:
+            raise ParameterError(f"tol must be a finite number above 0, not {self.tol!r}")
+        if not isinstance(self.early_stopping, bool):
+            raise ParameterError(f"early_stopping must be True or False, not {self.early_stopping!r}")
+        for name, least in (("max_iter", 1), ("folds", 2)):
+            value = getattr(self, name)
+            if name == "max_iter" and value is None:
+                continue
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
+
+    def _center(self, n_features: int) -> Array:
+        if self.center is None:
+            return np.zeros(n_features)
+        try:
+            center = np.array(self.center, dtype=np.float64)
+        except (TypeError, ValueError):
+            center = np.array(np.nan)
+        if center.shape != (n_features,) or not np.isfinite(center).all():
+            raise ParameterError(f"center must be {n_features} finite numbers, one for each feature")
+        return center
+
+    # The λ path
+
+    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
+        """Powers of two about the λ at which one step down the gradient, −∇loss(w₀)/λ, would spread scores by 1.
+
+        So they fit, however many pairs there are, however these are weighed, and whatever the scale of the features.
+        """
+        objective = LinearObjective(features, task.loss.on(task.queries, task.weights), 1.0, task.center)
+        point = objective.at(task.center)
+        grouping = task.queries.grouping
+        along = grouping.gather(linear_scores(task.queries.X, point.loss_gradient))
+        means = np.add.reduceat(along, grouping.offsets[:-1]) / task.queries.sizes
+        spread = float(np.std(along - np.repeat(means, task.queries.sizes)))  # within queries
+        middle = np.round(np.log2(spread)) if 0 < spread < np.inf else 0.0
+        grid: Array = np.exp2(middle + _GRID)
+        return grid
+
+    def _cross_validated(self, task: Task, alphas: Array, progress: Progress | None) -> list[dict[Measure, Estimate]]:
+        """What measures say of each λ on queries that were not trained on, each query being left out once."""
+        queries, n = task.queries, task.queries.n_queries
+        if n < 2:
+            raise DataError("cross-validation needs at least two queries: give qid, or validation queries")
+        scores = np.empty((len(alphas), queries.n_documents))
+        part = np.arange(n) % min(self.folds, n)
+        for fold in range(min(self.folds, n)):
+            inner = task.part(part != fold)
+            tell = None if progress is None else _in_fold(progress, fold + 1)
+            path = self._path(inner, FeatureProducts(inner.queries), alphas, tell)
+            weights = np.stack([solution.weights for solution in path])
+            rows = (part == fold)[queries.grouping.codes]
+            scores[:, rows] = linear_scores(queries.X[rows], weights.T).T
+        return [estimates(row, queries, task.measures, task.convention) for row in scores]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be learned from, and judged by."""
+
+    queries: Queries
+    loss: Loss
+    weights: Array
+    center: Array
+    valid: Queries | None
+    measures: tuple[Measure, ...]
+    convention: Convention
+
+    def part(self, which: npt.NDArray[np.bool_]) -> Task:
+        """The same on some of the queries."""
+        known = (self.loss, self.weights[which], self.center, None, self.measures, self.convention)
+        return Task(self.queries[which], *known)
+
+
+class _Minimised(Protocol):
+    """An objective as far as those who watch know it."""
+
+    alpha: float
+    features: FeatureProducts
+
+
+class Watch:
+    """Called after every step of a solver: tells of it, and stops early where validation says so."""
+
+    def __init__(
+        self,
+        ranker: PathRanker,
+        task: Task,
+        objective: _Minimised,
+        progress: Progress | None,
+    ) -> None:
+        self._task, self._objective, self._progress = task, objective, progress
+        self._stops_early = ranker.early_stopping and task.valid is not None
+        self._tol = ranker.tol
+        self._step = 0
+        self._best_measure = -np.inf
+        self._since_best = 0
+        self.best: Solution | None = None
+
+    def __call__(self, weights: Array, value: float, bound: float) -> bool:
+        """Whether to stop."""
+        self._step += 1
+        measure = self._measure(weights) if self._stops_early or self._progress else None
+        if self._progress is not None:
+            passes = self._objective.features.passes
+            self._progress(Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure))
+        if not self._stops_early or measure is None:
+            return False
+        worth = -measure if self._task.measures[0].lower_is_better else measure
+        self._since_best += 1
+        if worth > self._best_measure:
+            self._best_measure, self._since_best = worth, 0
+            converged = value - bound <= self._tol * value
+            self.best = Solution(weights.copy(), value, value - bound, converged, self._step)
+        return self._since_best >= _PATIENCE
+
+    def _measure(self, weights: Array) -> float | None:
+        task = self._task
+        if task.valid is None or not task.measures:
+            return None
+        deciding = task.measures[:1]
+        scores = linear_scores(task.valid.X, weights)
+        return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
+
+
+def _in_fold(progress: Progress, fold: int) -> Progress:
+    return lambda iteration: progress(iteration._replace(fold=fold))

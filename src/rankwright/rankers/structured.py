@@ -1,0 +1,296 @@
+"""`StructuredRanker`: NDCG or average precision optimised directly, through a bound of their loss."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.products import FeatureProducts
+from rankwright.data.queries import Queries
+from rankwright.engines.blas import one_thread_per_call
+from rankwright.errors import ParameterError
+from rankwright.losses.loss import Loss
+from rankwright.losses.position_weights import learned_position_weights
+from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
+from rankwright.measures.measure import Measure, measures_of
+from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
+from rankwright.rankers.regression import RegressionRanker
+from rankwright.selection.search import Rule, Search, optional_measures, search
+from rankwright.solvers import structured_result
+from rankwright.solvers.bundle import minimise_by_bundle
+from rankwright.solvers.cutting_plane import TRICKS, Trick, minimise_by_cutting_planes
+from rankwright.solvers.document_planes import planes_of
+from rankwright.solvers.frank_wolfe import minimise_by_frank_wolfe
+from rankwright.solvers.planes import Planes
+from rankwright.solvers.structured_objective import StructuredObjective
+from rankwright.solvers.subgradient import minimise_by_subgradients
+from rankwright.solvers.tight import minimise_tight
+
+Array = npt.NDArray[np.float64]
+Solver = Literal["bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient"]
+
+_MOST_STEPS = 1000
+# Learning A and the weights in turn ends after so many rounds.
+_MOST_ROUNDS = 20
+
+
+class _Details(NamedTuple):
+    """What a solution tells besides weights and objective."""
+
+    argmax_calls: int
+    argmax_gap: float
+    losses: StructuredLosses
+    planes: Planes | None
+    value_at_center: float = np.nan
+
+
+class StructuredRanker(PathRanker):
+    r"""NDCG@k or average precision, by the ranking that violates its margin most (Chapelle, Le & Smola 2007).
+
+    .. math:: \min_w \tfrac{λ}{2} \|w - w_0\|^2 + \sum_q \max_y \big(Δ_q(y) + w^\top Ψ(x_q, y) - w^\top Ψ(x_q, t_q)\big)
+
+    Δ is 1 − NDCG@k or 1 − AP of a ranking y, so each term is at least the loss of the ranking by scores. With the
+    convex bound t is the ideal ranking, with the tight one the ranking by scores. Ψ(x, y) = Σ_i A(y_i) x_i for NDCG;
+    for AP it is the mean of x_i − x_j over pairs of a relevant and another document, with a sign that says which y puts
+    first. The most violating ranking is found exactly: by assignment, or as Yue et al. (2007) do.
+
+    Parameters
+    ----------
+    measure : such as "ndcg@10", or "map"
+        What to optimise.
+    alpha : float or search()
+        λ. `search(0.1, 1, 10)` chooses from these, `search()` from 25 powers of two that fit the scale of the data, by
+        the first of ``measures``: on the validation queries given to ``fit``, else by cross-validation.
+    solver : "bundle", "cutting-plane", "frank-wolfe", "subgradient" or "conjugate-subgradient"
+        All minimise the same objective. The bundle takes the fewest readings of X, whatever λ; cutting planes and
+        Frank–Wolfe slow down as λ falls; the two subgradient methods take the least memory.
+    bound : "convex" or "tight"
+        The convex one has a certificate, but with noisy data it may be least at w = w₀, which is told. The tight one is
+        not convex: it is descended from w₀, by subgradients as in the paper, or with the other solvers by a sequence of
+        convex problems, and never rises.
+    position_weights : "linear", "inverse-sqrt", "discount", numbers, or "learned"
+        A(1), A(2), …: max(k + 1 − r, 0), 1/√r, the discount of the measure, or these; "learned" begins with "linear",
+        then lowers the objective by A and by w in turn, A(1) staying as it is. For NDCG only.
+    rescale : "margin" or "slack"
+        Slack rescaling asks for a margin of 1 from every ranking and multiplies the violation by Δ. The most violating
+        ranking is then found by a search that need not find the best one; ``argmax_gap_`` tells how far off it can be.
+    center : array, optional
+        w₀, the weights to stay near. By default 0, or for the tight bound those of a regression on the grades.
+    tricks : names of what the cutting-plane solver does to be fast
+        "hot-start", "drop-inactive", "inexact" and "single-update" (section 3.2 of the paper); all by default.
+    tol : float
+        The gap to reach, as a part of the objective; with the tight bound, what the last step may have gained.
+    max_iter : int, optional
+        Steps of the solver at most (1000).
+    early_stopping, folds, rule, convention
+        As in `RankSVM`.
+    measures : such as "ndcg@10, map", optional
+        What to tell of every λ in ``path_``; the first one decides. By default ``measure``.
+
+    Attributes
+    ----------
+    coef_ : the weights of the features
+    alpha_ : the λ used
+    objective_, lower_bound_, gap_ : the objective, what it cannot be below, and the difference
+        With the tight bound only 0 is known not to be above it.
+    converged_ : whether the gap is within ``tol``; with the tight bound, whether descent has come to an end
+    n_iter_, passes_, argmax_calls_ : steps for the λ used; readings of X and most violating rankings found for all λ
+    position_weights_ : A, for NDCG
+    argmax_gap_ : by how much the objective can be above ``objective_``, as the search found no better rankings; 0 with
+        margin rescaling, which finds the best
+    stays_at_center_ : whether no weights have a lower convex bound than w₀, as far as the gap tells
+    path_ : AlphaPath, the weights and measures of every λ tried
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.datasets.make_queries(n_queries=50, seed=0).queries
+    >>> ranker = rw.StructuredRanker("ndcg@5", alpha=10.0).fit(queries)
+    >>> bool(ranker.gap_ <= 1e-3 * ranker.objective_)
+    True
+    """
+
+    _solvers = ("bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient")
+
+    def __init__(
+        self,
+        measure: Any = "ndcg@10",
+        alpha: float | Search = 1.0,
+        *,
+        solver: Solver = "bundle",
+        bound: Bound = "convex",
+        position_weights: Any = "linear",
+        rescale: Rescale = "margin",
+        center: Any = None,
+        tricks: Collection[Trick] = TRICKS,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        early_stopping: bool = False,
+        folds: int = 5,
+        measures: Any = None,
+        convention: Any = "default",
+        rule: Rule = "best",
+    ) -> None:
+        self.measure = measure
+        self.alpha = alpha
+        self.solver = solver
+        self.bound = bound
+        self.position_weights = position_weights
+        self.rescale = rescale
+        self.center = center
+        self.tricks = tricks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.folds = folds
+        self.measures = measures
+        self.convention = convention
+        self.rule = rule
+
+    def _told_measures(self) -> tuple[Measure, ...]:
+        return optional_measures(self.measures) or measures_of(self.measure)
+
+    def _loss(self) -> Loss:
+        weights = "linear" if self._learns_positions() else self.position_weights
+        return StructuredHinge(self.measure, weights, self.bound, self.convention, self.rescale)
+
+    def _learns_positions(self) -> bool:
+        learns = isinstance(self.position_weights, str) and self.position_weights == "learned"
+        if learns and measures_of(self.measure)[0].name == "AP":
+            raise ParameterError("position_weights='learned' is for NDCG: AP compares pairs, not positions")
+        return learns
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.tricks, str) or not set(self.tricks) <= set(TRICKS):
+            raise ParameterError(f"tricks must be some of {', '.join(map(repr, TRICKS))}, not {self.tricks!r}")
+
+    # The λ path
+
+    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
+        return super()._own_grid(self._centred(task), features)
+
+    def _centred(self, task: Task) -> Task:
+        """The task with w₀ of its own queries: a part of them must not know the grades of the others."""
+        if self.bound == "convex" or self.center is not None:
+            return task
+        return replace(task, center=_regression(task.queries, task.valid, task.measures))
+
+    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+        """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
+        task = self._centred(task)
+        losses = task.loss.on(task.queries, task.weights)
+        assert isinstance(losses, StructuredLosses)
+        solutions: list[Solution] = []
+        calls = 0
+        with one_thread_per_call():  # products of vectors are over before other threads have woken
+            for alpha in alphas[::-1].tolist():
+                objective = StructuredObjective(features, losses, alpha, task.center)
+                watch = Watch(self, task, objective, progress)
+                solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
+                calls += solutions[-1].state.argmax_calls
+            at_center = objective.losses_at(objective.scores_of(task.center), objective.point)
+        calls += task.queries.n_queries
+        details = {"argmax_calls": calls, "value_at_center": at_center}
+        if not self.early_stopping:  # which takes what ranks best, not what has the least objective
+            solutions = [_no_worse_than_center(one, task.center, at_center) for one in solutions]
+        return [one._replace(state=one.state._replace(**details)) for one in reversed(solutions)]
+
+    def _solve(self, objective: StructuredObjective, previous: Solution | None, watch: Watch) -> Solution:
+        weights = previous.weights if previous is not None and self.bound == "convex" else objective.center
+        planes = previous.state.planes if previous is not None else None
+        if not self._learns_positions():
+            return self._minimise(objective, weights, planes, watch)
+        solution = self._minimise(objective, weights, None, watch)
+        for _ in range(_MOST_ROUNDS):
+            losses = solution.state.losses
+            assert isinstance(losses, NDCGLosses)
+            learned = losses.with_position_weights(
+                learned_position_weights(losses, objective.scores_of(solution.weights))
+            )
+            following = self._minimise(objective.with_losses(learned), solution.weights, None, watch)
+            if following.value >= solution.value:
+                break
+            gained, solution = solution.value - following.value, following
+            if gained <= self.tol * following.value:
+                break
+        return solution
+
+    def _minimise(
+        self, objective: StructuredObjective, weights: Array, planes: Planes | None, watch: Watch
+    ) -> Solution:
+        """The weights for one λ and one A."""
+        progress = structured_result.Progress(objective, self.tol, self.max_iter or _MOST_STEPS, watch)
+        if "subgradient" in self.solver:
+            is_conjugate = self.solver == "conjugate-subgradient"
+            minimise_by_subgradients(objective, weights, progress, is_conjugate=is_conjugate)
+        elif self.bound == "tight":
+            minimise_tight(objective, weights, progress, self._by_planes())
+        else:
+            planes = planes_of(objective) if planes is None else planes
+            self._by_planes()(objective, planes, weights, progress)
+        best = watch.best or Solution(
+            progress.weights, progress.value, progress.gap, progress.is_finished, progress.steps
+        )
+        unsure = self._argmax_gap(objective, best.weights)
+        details = _Details(objective.argmax_calls, unsure, objective.losses, planes)
+        return best._replace(gap=best.gap + unsure, state=details)
+
+    def _argmax_gap(self, objective: StructuredObjective, weights: Array) -> float:
+        """By how much the losses can be above what was found of them."""
+        if self.rescale == "margin":
+            return 0.0
+        point = objective.losses.point()
+        found = objective.losses_at(objective.scores_of(weights), point)
+        return float(point.kept["bounds"].sum()) - found
+
+    def _by_planes(self) -> Any:
+        if self.solver == "cutting-plane":
+            return partial(minimise_by_cutting_planes, tricks=frozenset(self.tricks))
+        return {"bundle": minimise_by_bundle, "frank-wolfe": minimise_by_frank_wolfe}[self.solver]
+
+    # What is told
+
+    def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
+        super()._keep(solution, alpha, passes)
+        details = solution.state
+        self.lower_bound_ = self.objective_ - (self.gap_ - details.argmax_gap)
+        self.argmax_calls_, self.argmax_gap_ = details.argmax_calls, details.argmax_gap
+        if isinstance(details.losses, NDCGLosses):
+            self.position_weights_ = details.losses.position_weights
+        else:
+            self.__dict__.pop("position_weights_", None)
+        near = details.value_at_center - self.lower_bound_ <= self.tol * details.value_at_center
+        self.stays_at_center_ = bool(self.bound == "convex" and self.converged_ and near)
+
+    def _tell_of_gap(self) -> None:
+        super()._tell_of_gap()
+        if self.stays_at_center_:
+            where = "w = 0" if self.center is None else "the center"
+            warnings.warn(
+                f"alpha = {self.alpha_:g}: no weights have a lower convex bound than {where}, within tol = "
+                f"{self.tol:g}, so nothing is learned. If a smaller alpha does not help, the bound underfits, as paper "
+                "L tells of OHSUMED: use bound='tight'",
+                stacklevel=3,
+            )
+
+
+def _no_worse_than_center(solution: Solution, center: Array, at_center: float) -> Solution:
+    """The solution, or w₀ itself if that is as good: there is no penalty there, whatever λ."""
+    if solution.value < at_center:
+        return solution
+    bound = solution.value - solution.gap
+    return solution._replace(weights=center.copy(), value=at_center, gap=at_center - bound)
+
+
+def _regression(queries: Queries, valid: Queries | None, measures: tuple[Measure, ...]) -> Array:
+    """The weights of a regression on the grades, its λ chosen by the first of the measures."""
+    ranker = RegressionRanker(alpha=search(), measures=measures[:1]).fit(queries, valid=valid)
+    return ranker.coef_

@@ -1,0 +1,125 @@
+"""Sums of stumps as scores, and `StumpModel`: the stumps that a ranker has learned, without what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.engines.threads import for_query_ranges
+from rankwright.rankers import boosting_kernels as kernels
+from rankwright.rankers.base import Ranker
+from rankwright.rankers.saved_model import SavedModel
+
+Array = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+
+# Rows that a thread scores at least.
+_ROWS_PER_BLOCK = 1024
+
+
+class StumpRanker(Ranker):
+    """Scores are Σ_t weight_t [x_{feature_t} > threshold_t]."""
+
+    stump_features_: Columns
+    stump_thresholds_: Array
+    stump_weights_: Array
+
+    def _scores(self, x: Any) -> Array:
+        return stump_scores(x, self.stump_features_, self.stump_thresholds_, self.stump_weights_)
+
+
+class StumpModel(SavedModel, StumpRanker):
+    """A trained `RankBoost` as `load_model` reads it: scores are Σ_t weight_t [x_{feature_t} > threshold_t].
+
+    It predicts, ranks and is measured as the ranker that was saved; it cannot be trained.
+
+    Parameters
+    ----------
+    measures : such as "ndcg@10, map"
+        The first one is what ``score`` tells.
+    convention : name of a Convention
+
+    Attributes
+    ----------
+    stump_features_ : columns, counted from 0
+    stump_thresholds_, stump_weights_
+    n_features_in_, feature_names_in_
+        ``feature_names_in_`` is there only if the training data named their features.
+    ranker_ : the name of the class that was trained, "RankBoost"
+    parameters_ : its parameters; those that JSON cannot hold as text
+    training_ : what was noted when the model was saved, such as the data and the measures
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.datasets.make_queries(n_queries=20, seed=0).queries
+    >>> rw.save_model(rw.RankBoost(n_rounds=9).fit(queries), "model.json")
+    >>> rw.load_model("model.json")
+    StumpModel(RankBoost, 20 features, 9 stumps)
+    """
+
+    @classmethod
+    def of(
+        cls,
+        features: Columns,
+        thresholds: Array,
+        weights: Array,
+        *,
+        n_features: int,
+        feature_names: Sequence[str] | None,
+        ranker: str,
+        parameters: Mapping[str, Any],
+        training: Mapping[str, Any],
+    ) -> StumpModel:
+        """The model with these stumps."""
+        model = cls._of_file(n_features, feature_names, ranker, parameters, training)
+        model.stump_features_ = features
+        model.stump_thresholds_, model.stump_weights_ = thresholds, weights
+        return model
+
+    def cut_to(self, n_features: int) -> StumpModel:
+        """The model for data whose features after the first n are all 0, and not there."""
+        return StumpModel.of(
+            self.stump_features_,
+            self.stump_thresholds_,
+            self.stump_weights_,
+            n_features=n_features,
+            feature_names=None,
+            ranker=self.ranker_,
+            parameters=self.parameters_,
+            training=self.training_,
+        )
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "stump_weights_"):
+            return "StumpModel(not read from a file yet)"
+        n, stumps = self.n_features_in_, len(self.stump_weights_)
+        return f"StumpModel({self.ranker_}, {n:,} feature{'s' * (n != 1)}, {stumps:,} stump{'s' * (stumps != 1)})"
+
+
+def stump_scores(x: Any, features: Columns, thresholds: Array, weights: Array) -> Array:
+    """Σ_t weight_t [x_{feature_t} > threshold_t] in float64; features that X lacks are 0, others are not looked at."""
+    n_rows, n_columns = x.shape
+    used, columns = np.unique(features, return_inverse=True)
+    scores, blocks = np.empty(n_rows), np.append(np.arange(0, n_rows, _ROWS_PER_BLOCK), n_rows)
+    stumps = (columns, thresholds, weights)
+    if sp.issparse(x):
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        place = np.full(n_columns, -1)
+        place[used[used < n_columns]] = np.flatnonzero(used < n_columns)
+
+    def work(first: int, last: int) -> None:
+        rows = (int(blocks[first]), int(blocks[last]))
+        if sp.issparse(x):
+            kernels.sparse_stump_scores(x.data, x.indices, x.indptr, place, len(used), *stumps, *rows, scores)
+        else:
+            kernels.dense_stump_scores(x, used, *stumps, *rows, scores)
+
+    for_query_ranges(work, blocks)
+    return scores

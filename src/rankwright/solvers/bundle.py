@@ -1,0 +1,114 @@
+"""Structured losses by planes below them, one set for each query, whose maximum is minimised by Newton's method.
+
+Where paper L's bundle (13) knows planes below the sum of all losses, ours are below the loss of each query, so that few
+readings of X are enough. What they know, ½λ‖w − w₀‖² + Σ_q max_i b_i + v_iᵀw, is minimised with the maximum softened,
+
+    T log Σ_i exp((b_i + v_iᵀw)/T),
+
+whose derivatives are dual variables on the planes: so each minimum comes with a lower bound. T falls with the gap. The
+number of steps hardly depends on λ, where that of dual ascent and of (13) grows as 1/λ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from rankwright.solvers.frank_wolfe import approach, minimise_by_frank_wolfe
+from rankwright.solvers.planes import FeaturePlanes, Planes
+from rankwright.solvers.structured_objective import StructuredObjective
+from rankwright.solvers.structured_result import Progress
+
+Array = npt.NDArray[np.float64]
+
+# Softening adds at most T log(planes) for each query: T is this part of the gap, shared among queries.
+_SOFTNESS = 0.1
+# What part of the gap may be left by Newton's method.
+_NEWTON_PART = 0.02
+# The planes are made sharper while they leave less of the gap open than this part.
+_SHARPENING = 0.4
+_MOST_NEWTON_STEPS = 30
+# Planes that are lower than this part of the gap, shared among queries, tell nothing new.
+_NEWS = 0.01
+# Dual ascent ends where its gap is this part of the objective: Newton's method goes on from there.
+_APPROACH = 0.05
+_LEAST_DECREASE, _LEAST_STEP = 1e-4, 1e-10
+# Near the minimum, differences of objectives are less than their rounding.
+_ROUNDING = 1e-13
+
+
+def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: Array, progress: Progress) -> None:
+    """Go on from these planes and weights until progress is enough.
+
+    Newton's method takes features × features numbers: of wide data it is Frank–Wolfe that minimises.
+    """
+    if not isinstance(planes, FeaturePlanes):
+        minimise_by_frank_wolfe(objective, planes, weights, progress)
+        return
+    if planes.n_planes == 0:
+        weights = approach(objective, planes, weights, _APPROACH)
+    while True:
+        bound = planes.bound(planes.combined(), objective.alpha, objective.center)
+        objective.look(weights)
+        progress.see(weights, objective.value(weights), bound)
+        if not progress.goes_on:
+            return
+        planes.add(objective, weights, 0, objective.n_queries, _NEWS * progress.gap / objective.n_queries)
+        weights = _minimise_planes(objective, planes, weights, progress)
+
+
+def _minimise_planes(
+    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, progress: Progress
+) -> Array:
+    """The minimum of the planes, softened as much as what they leave open of the gap allows."""
+    gap = progress.gap
+    while True:
+        temperature = _SOFTNESS * gap / objective.n_queries
+        weights, value = _minimise_softened(objective, planes, weights, temperature, _NEWTON_PART * gap)
+        left = progress.value - (value - temperature * float(np.log(planes.counts).sum()))
+        if left >= _SHARPENING * gap or left <= _ROUNDING * progress.value:
+            return weights
+        gap = left
+
+
+def _minimise_softened(
+    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, temperature: float, enough: float
+) -> tuple[Array, float]:
+    """Newton's method to within ``enough`` of the minimum; leaves its dual variables behind."""
+    alpha, center = objective.alpha, objective.center
+    heights = planes.heights(weights)
+    value = planes.soften(heights, np.zeros_like(heights), 0.0, temperature) + objective.penalty(weights)
+    for _ in range(_MOST_NEWTON_STEPS):
+        gradient = alpha * (weights - center) + planes.combined()
+        if float(gradient @ gradient) <= 2 * alpha * enough:
+            break
+        direction = -_solve(planes.curvature() / temperature, alpha, gradient)
+        least_fall = -_LEAST_DECREASE * float(gradient @ direction)
+        slopes = planes.slopes(direction)
+        step = 1.0
+        while True:
+            lower = planes.soften(heights, slopes, step, temperature) + objective.penalty(weights + step * direction)
+            if lower <= value - step * least_fall + _ROUNDING * abs(value) or step < _LEAST_STEP:
+                break
+            step /= 2
+        weights, value = weights + step * direction, lower
+        heights += step * slopes
+        if step < _LEAST_STEP:
+            break
+    return weights, value
+
+
+def _solve(hessian: Array, alpha: float, gradient: Array) -> Array:
+    """(H + λI)⁻¹g; a Hessian that rounding has made indefinite is lifted."""
+    diagonal = np.diag_indices(len(gradient))
+    lift = 0.0
+    largest = float(np.trace(hessian)) / len(gradient)
+    while True:
+        lifted = hessian.copy()
+        lifted[diagonal] += alpha + lift
+        try:
+            solution: Array = cho_solve(cho_factor(lifted, lower=True), gradient)
+            return solution
+        except LinAlgError:
+            lift = max(10 * lift, 1e-14 * largest)

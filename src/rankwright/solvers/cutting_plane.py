@@ -1,0 +1,81 @@
+"""Structured losses by cutting planes (paper L, algorithm 1), with the four tricks of its section 3.2.
+
+Constraints (9) are planes; the quadratic programme (10)–(11) over their dual variables is solved by ascent, query by
+query. The tricks are the dual variables of the last time as a start ("hot-start"), forgetting constraints that have had
+none for some rounds ("drop-inactive"), a quadratic programme that is not solved to the end ("inexact"), and, while X is
+read, a step for each new constraint alone ("single-update").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.solvers.planes import Planes
+from rankwright.solvers.structured_objective import StructuredObjective
+from rankwright.solvers.structured_result import Progress
+
+Array = npt.NDArray[np.float64]
+
+Trick = Literal["hot-start", "drop-inactive", "inexact", "single-update"]
+TRICKS: tuple[Trick, ...] = ("hot-start", "drop-inactive", "inexact", "single-update")
+
+# To what part of the gap the quadratic programme is solved, and with how many sweeps at most.
+_EXACT, _INEXACT = 0.01, 0.1
+_MOST_SWEEPS, _MOST_INEXACT_SWEEPS = 2000, 200
+_NEGLIGIBLE = 1e-4
+# A constraint that was not active for more rounds is forgotten.
+_IDLE_ROUNDS = 5
+
+
+def minimise_by_cutting_planes(
+    objective: StructuredObjective,
+    planes: Planes,
+    weights: Array,
+    progress: Progress,
+    tricks: Collection[str] = TRICKS,
+) -> None:
+    """Find violated constraints and solve the quadratic programme in turn until progress is enough."""
+    alpha, center, n = objective.alpha, objective.center, objective.n_queries
+    if planes.n_planes:
+        weights = center - planes.combined() / alpha
+    while True:
+        objective.look(weights)
+        progress.see(weights, objective.value(weights), planes.bound(planes.combined(), alpha, center))
+        if not progress.goes_on:
+            return
+        least = _NEGLIGIBLE * progress.gap / n
+        planes.add(objective, weights, 0, n, least)
+        weights = center - planes.combined() / alpha
+        if "single-update" in tricks:
+            _step_on_each(objective, planes, weights, least)
+        if "hot-start" not in tricks:
+            planes.forget_duals()
+            weights = center.copy()
+        _solve_programme(objective, planes, weights, progress.gap, is_exact="inexact" not in tricks)
+        if "drop-inactive" in tricks:
+            planes.drop_idle(_IDLE_ROUNDS)
+        weights = center - planes.combined() / alpha
+
+
+def _step_on_each(objective: StructuredObjective, planes: Planes, weights: Array, least: float) -> None:
+    """Read X once more in parts, each with the weights that the constraints of the parts before have led to."""
+    for first, last in objective.groups():
+        planes.ascend(np.arange(first, last), objective.alpha, weights, least, most_steps=1)
+        objective.look(weights, first, last)
+        planes.add(objective, weights, first, last, least)
+        planes.ascend(np.arange(first, last), objective.alpha, weights, least, most_steps=1)
+
+
+def _solve_programme(
+    objective: StructuredObjective, planes: Planes, weights: Array, gap: float, *, is_exact: bool
+) -> None:
+    part, sweeps = (_EXACT, _MOST_SWEEPS) if is_exact else (_INEXACT, _MOST_INEXACT_SWEEPS)
+    everything = np.arange(objective.n_queries)
+    least = 0.1 * part * gap / objective.n_queries
+    for _ in range(sweeps):
+        if planes.ascend(everything, objective.alpha, weights, least) <= part * gap:
+            break

@@ -1,0 +1,199 @@
+"""Compiled loops over planes that are kept as numbers for documents (see `document_planes`).
+
+Features are a matrix ``x`` or CSR (data, indices, indptr); the others are None.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwright.data.product_kernels import (
+    add_dense_transposed,
+    add_sparse_transposed,
+    dense_scores,
+    sparse_scores,
+)
+from rankwright.engines.compile import kernel
+from rankwright.solvers.plane_kernels import ascend_query, place_for
+
+
+@kernel
+def _scores(
+    x: Any, data: Any, indices: Any, indptr: Any, rows: Any, weights: Any, begin: int, end: int, out: Any
+) -> None:
+    """Xw of documents begin … end − 1."""
+    if x is not None:
+        dense_scores(x, rows, weights, begin, end, out)
+    if indptr is not None:
+        sparse_scores(data, indices, indptr, rows, weights, begin, end, out)
+
+
+@kernel
+def _add_transposed(
+    x: Any, data: Any, indices: Any, indptr: Any, rows: Any, values: Any, begin: int, end: int, out: Any
+) -> None:
+    """Add Xᵀv of documents begin … end − 1."""
+    if x is not None:
+        add_dense_transposed(x, rows, values, begin, end, out)
+    if indptr is not None:
+        add_sparse_transposed(data, indices, indptr, rows, values, begin, end, out)
+
+
+@kernel
+def _clear(indices: Any, indptr: Any, rows: Any, begin: int, end: int, vector: Any) -> None:
+    """Zeros for the features that documents begin … end − 1 have."""
+    if indptr is None:
+        for f in range(len(vector)):
+            vector[f] = 0.0
+    if indptr is not None:
+        for d in range(begin, end):
+            for k in range(indptr[rows[d]], indptr[rows[d] + 1]):
+                vector[indices[k]] = 0.0
+
+
+@kernel
+def _height(margin: float, coefficients: Any, scores: Any, begin: int, end: int) -> float:
+    """b + cᵀs."""
+    total = margin
+    for d in range(begin, end):
+        total += coefficients[d] * scores[d]
+    return total
+
+
+@kernel
+def add_planes(
+    first: int,
+    last: int,
+    x: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    rows: Any,
+    offsets: Any,
+    scores: Any,
+    new_coefficients: Any,
+    new_margins: Any,
+    new_heights: Any,
+    least: float,
+    coefficients: Any,
+    margins: Any,
+    duals: Any,
+    gram: Any,
+    counts: Any,
+    idle: Any,
+    vector: Any,
+    products: Any,
+) -> int:
+    """As `plane_kernels.add_planes`. ``vector`` has a zero for each feature, in the end again."""
+    homeless = 0
+    for q in range(first, last):
+        begin, end, count = offsets[q], offsets[q + 1], counts[q]
+        highest = 0.0
+        for i in range(1, count):
+            highest = max(highest, _height(margins[q, i], coefficients[i], scores, begin, end))
+            idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
+        if new_heights[q] - highest <= least:
+            continue
+        place = place_for(duals[q], idle[q], count, len(coefficients))
+        if place < 0:
+            homeless += 1
+            continue
+        counts[q] = max(count, place + 1)
+        for d in range(begin, end):
+            coefficients[place, d] = new_coefficients[d]
+        margins[q, place], duals[q, place], idle[q, place] = new_margins[q], 0.0, 0
+        _add_transposed(x, data, indices, indptr, rows, coefficients[place], begin, end, vector)
+        _scores(x, data, indices, indptr, rows, vector, begin, end, products)
+        _clear(indices, indptr, rows, begin, end, vector)
+        gram[q, place, 0], gram[q, 0, place] = 0.0, 0.0
+        for i in range(1, counts[q]):
+            gram[q, place, i] = _height(0.0, coefficients[i], products, begin, end)
+            gram[q, i, place] = gram[q, place, i]
+    return homeless
+
+
+@kernel
+def drop_idle(
+    most: int, offsets: Any, coefficients: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any
+) -> None:
+    """As `plane_kernels.drop_idle`."""
+    for q in range(len(counts)):
+        kept = 1
+        for i in range(1, counts[q]):
+            if duals[q, i] == 0.0 and idle[q, i] > most:
+                continue
+            if i != kept:
+                for d in range(offsets[q], offsets[q + 1]):
+                    coefficients[kept, d] = coefficients[i, d]
+                margins[q, kept], duals[q, kept], idle[q, kept] = margins[q, i], duals[q, i], idle[q, i]
+                for j in range(counts[q]):
+                    gram[q, kept, j] = gram[q, i, j]
+                for j in range(counts[q]):
+                    gram[q, j, kept] = gram[q, j, i]
+            kept += 1
+        for i in range(kept, counts[q]):
+            duals[q, i] = 0.0
+        counts[q] = kept
+
+
+@kernel
+def ascend(
+    order: Any,
+    alpha: float,
+    least: float,
+    most_steps: int,
+    weights: Any,
+    x: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    rows: Any,
+    offsets: Any,
+    coefficients: Any,
+    margins: Any,
+    duals: Any,
+    gram: Any,
+    counts: Any,
+    scores: Any,
+    change: Any,
+) -> float:
+    """As `plane_kernels.ascend`; ``scores`` and ``change`` are room, with a number for each document."""
+    capacity = len(coefficients)
+    height, moved = np.empty(capacity), np.empty(capacity)
+    gap = 0.0
+    for q in order:
+        begin, end, count = offsets[q], offsets[q + 1], counts[q]
+        if count == 1:
+            continue
+        _scores(x, data, indices, indptr, rows, weights, begin, end, scores)
+        height[0], moved[0] = 0.0, 0.0
+        highest, mean = 0.0, 0.0
+        for i in range(1, count):
+            height[i] = _height(margins[q, i], coefficients[i], scores, begin, end)
+            moved[i] = 0.0
+            highest = max(highest, height[i])
+            mean += duals[q, i] * height[i]
+        gap += highest - mean
+        if highest - mean <= least:
+            continue
+        ascend_query(count, alpha, least, most_steps, height, duals[q], gram[q], moved)
+        for d in range(begin, end):
+            change[d] = 0.0
+            for i in range(1, count):
+                change[d] -= moved[i] / alpha * coefficients[i, d]
+        _add_transposed(x, data, indices, indptr, rows, change, begin, end, weights)
+    return gap
+
+
+@kernel
+def mixed_coefficients(
+    offsets: Any, coefficients: Any, duals: Any, counts: Any, first: int, last: int, out: Any
+) -> None:
+    """Σ d_i c_i of each document of queries first … last − 1."""
+    for q in range(first, last):
+        for d in range(offsets[q], offsets[q + 1]):
+            out[d] = 0.0
+            for i in range(1, counts[q]):
+                out[d] += duals[q, i] * coefficients[i, d]

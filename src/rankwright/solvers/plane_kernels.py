@@ -1,0 +1,253 @@
+"""Compiled loops over the planes of queries (see `planes`): what they say of some weights, and dual ascent on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwright.engines.compile import kernel, summing_kernel
+
+# Dual variables of a smoothed maximum that are smaller than this, as a part of the largest, count as 0.
+_NEGLIGIBLE = 1e-9
+
+
+@summing_kernel
+def dot(a: Any, b: Any) -> float:
+    """aᵀb."""
+    total = 0.0
+    for f in range(len(a)):
+        total += a[f] * b[f]
+    return total
+
+
+@summing_kernel
+def add_scaled(scale: float, a: Any, out: Any) -> None:
+    """Add scale · a."""
+    for f in range(len(a)):
+        out[f] += scale * a[f]
+
+
+@kernel
+def heights(weights: Any, vectors: Any, margins: Any, counts: Any, first: int, last: int, out: Any) -> None:
+    """b_i + v_iᵀw of each plane; plane 0 of every query is 0."""
+    for q in range(first, last):
+        out[q, 0] = 0.0
+        for i in range(1, counts[q]):
+            out[q, i] = margins[q, i] + dot(weights, vectors[q, i])
+
+
+@kernel
+def slopes(direction: Any, vectors: Any, counts: Any, first: int, last: int, out: Any) -> None:
+    """v_iᵀd of each plane."""
+    for q in range(first, last):
+        out[q, 0] = 0.0
+        for i in range(1, counts[q]):
+            out[q, i] = dot(direction, vectors[q, i])
+
+
+@kernel
+def place_for(duals: Any, idle: Any, count: int, capacity: int) -> int:
+    """Where a query's next plane goes: behind the others, else in place of the one idle for longest; −1 if none is."""
+    if count < capacity:
+        return count
+    place, longest = -1, 0
+    for i in range(1, count):
+        if duals[i] == 0.0 and idle[i] > longest:
+            place, longest = i, idle[i]
+    return place
+
+
+@kernel
+def add_planes(
+    first: int,
+    last: int,
+    weights: Any,
+    new_vectors: Any,
+    new_margins: Any,
+    new_heights: Any,
+    least: float,
+    vectors: Any,
+    margins: Any,
+    duals: Any,
+    gram: Any,
+    counts: Any,
+    idle: Any,
+) -> int:
+    """Add the new plane of each query that is higher than all it has by more than ``least``.
+
+    Returns how many found no place. ``idle`` counts for how many calls a plane has had no dual variable.
+    """
+    homeless = 0
+    for q in range(first, last):
+        count = counts[q]
+        highest = 0.0
+        for i in range(1, count):
+            highest = max(highest, margins[q, i] + dot(weights, vectors[q, i]))
+            idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
+        if new_heights[q] - highest <= least:
+            continue
+        place = place_for(duals[q], idle[q], count, vectors.shape[1])
+        if place < 0:
+            homeless += 1
+            continue
+        counts[q] = max(count, place + 1)
+        for f in range(len(weights)):
+            vectors[q, place, f] = new_vectors[q, f]
+        margins[q, place], duals[q, place], idle[q, place] = new_margins[q], 0.0, 0
+        gram[q, place, 0], gram[q, 0, place] = 0.0, 0.0
+        for i in range(1, counts[q]):
+            gram[q, place, i] = dot(vectors[q, place], vectors[q, i])
+            gram[q, i, place] = gram[q, place, i]
+    return homeless
+
+
+@kernel
+def drop_idle(most: int, vectors: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any) -> None:
+    """Forget the planes that have been idle for more than ``most`` rounds, and move the others together."""
+    for q in range(len(counts)):
+        kept = 1
+        for i in range(1, counts[q]):
+            if duals[q, i] == 0.0 and idle[q, i] > most:
+                continue
+            if i != kept:
+                for f in range(vectors.shape[2]):
+                    vectors[q, kept, f] = vectors[q, i, f]
+                margins[q, kept], duals[q, kept], idle[q, kept] = margins[q, i], duals[q, i], idle[q, i]
+                for j in range(counts[q]):
+                    gram[q, kept, j] = gram[q, i, j]
+                for j in range(counts[q]):
+                    gram[q, j, kept] = gram[q, j, i]
+            kept += 1
+        for i in range(kept, counts[q]):
+            duals[q, i] = 0.0
+        counts[q] = kept
+
+
+@kernel
+def ascend_query(
+    count: int, alpha: float, least: float, most_steps: int, height: Any, duals: Any, gram: Any, moved: Any
+) -> None:
+    """max Σ d_i b_i − ‖Σ d_i v_i‖²/2λ over one query's dual variables: each step takes from the lowest plane.
+
+    ``height`` is b + Vw and is kept up to date; ``moved`` adds up by how much each dual variable grows.
+    """
+    for _ in range(most_steps):
+        high, low = 0, -1
+        for i in range(count):
+            if height[i] > height[high]:
+                high = i
+            if duals[i] > 0.0 and (low < 0 or height[i] < height[low]):
+                low = i
+        rise = height[high] - height[low]
+        if rise <= least:
+            return
+        bend = (gram[high, high] + gram[low, low] - 2.0 * gram[high, low]) / alpha
+        step = duals[low]
+        if bend * step > rise:
+            step = rise / bend
+            duals[low] -= step
+        else:
+            duals[low] = 0.0
+        duals[high] += step
+        moved[high] += step
+        moved[low] -= step
+        for i in range(count):
+            height[i] -= step / alpha * (gram[high, i] - gram[low, i])
+
+
+@kernel
+def ascend(
+    order: Any,
+    alpha: float,
+    least: float,
+    most_steps: int,
+    weights: Any,
+    vectors: Any,
+    margins: Any,
+    duals: Any,
+    gram: Any,
+    counts: Any,
+) -> float:
+    """Dual ascent on these queries, one after the other; ``weights`` follow. Returns the sum of their gaps before."""
+    capacity = vectors.shape[1]
+    height, moved = np.empty(capacity), np.empty(capacity)
+    gap = 0.0
+    for q in order:
+        count = counts[q]
+        height[0], moved[0] = 0.0, 0.0
+        highest, mean = 0.0, 0.0
+        for i in range(1, count):
+            height[i] = margins[q, i] + dot(weights, vectors[q, i])
+            moved[i] = 0.0
+            highest = max(highest, height[i])
+            mean += duals[q, i] * height[i]
+        gap += highest - mean
+        if highest - mean <= least:
+            continue
+        ascend_query(count, alpha, least, most_steps, height, duals[q], gram[q], moved)
+        for i in range(1, count):
+            if moved[i] != 0.0:
+                add_scaled(-moved[i] / alpha, vectors[q, i], weights)
+    return gap
+
+
+@kernel
+def combine(vectors: Any, duals: Any, counts: Any, first: int, last: int, out: Any) -> None:
+    """Add Σ d_i v_i over the planes of queries first … last − 1."""
+    for q in range(first, last):
+        for i in range(1, counts[q]):
+            if duals[q, i] != 0.0:
+                add_scaled(duals[q, i], vectors[q, i], out)
+
+
+@kernel
+def soft_maximum(
+    height: Any, slope: Any, step: float, temperature: float, counts: Any, first: int, last: int, duals: Any
+) -> float:
+    """Σ_q T log Σ_i exp(h_i/T) at h = height + step · slope, over a query's planes; its derivatives are the duals."""
+    total = 0.0
+    for q in range(first, last):
+        highest = 0.0
+        for i in range(1, counts[q]):
+            duals[q, i] = height[q, i] + step * slope[q, i]
+            highest = max(highest, duals[q, i])
+        duals[q, 0] = 0.0
+        weight = 0.0
+        for i in range(counts[q]):
+            below = (duals[q, i] - highest) / temperature
+            duals[q, i] = np.exp(below) if below > -40.0 else 0.0
+            weight += duals[q, i]
+        for i in range(counts[q]):
+            duals[q, i] /= weight
+        total += highest + temperature * np.log(weight)
+    return total
+
+
+@kernel
+def hessian_rows(vectors: Any, duals: Any, counts: Any, first: int, last: int, mean: Any, rows: Any) -> Any:
+    """√d_i (v_i − Σ d_j v_j) of each plane: the Hessian of the soft maximum is the sum of their squares, over T.
+
+    Fills ``rows`` as far as whole queries fit; returns how many there are, and the query to go on with.
+    """
+    used = 0
+    for q in range(first, last):
+        if used + counts[q] > len(rows):
+            return used, q
+        largest = 0.0
+        for i in range(counts[q]):
+            largest = max(largest, duals[q, i])
+        if 1.0 - largest <= _NEGLIGIBLE:
+            continue
+        for f in range(len(mean)):
+            mean[f] = 0.0
+        for i in range(1, counts[q]):
+            if duals[q, i] > _NEGLIGIBLE:
+                add_scaled(duals[q, i], vectors[q, i], mean)
+        for i in range(counts[q]):
+            if duals[q, i] > _NEGLIGIBLE:
+                root = np.sqrt(duals[q, i])
+                for f in range(len(mean)):
+                    rows[used, f] = root * ((vectors[q, i, f] if i > 0 else 0.0) - mean[f])
+                used += 1
+    return used, last
