@@ -128,6 +128,8 @@ def _plain(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     is_plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))

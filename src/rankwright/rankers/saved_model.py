@@ -52,7 +52,7 @@ class SavedModel(Ranker):
 def _judged_by(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The measures and the convention of the ranker that was saved, as far as their texts tell."""
     told = {}
-    measures, convention = parameters.get("measures"), parameters.get("convention")
+    measures, convention = parameters.get("measures") or parameters.get("measure"), parameters.get("convention")
     texts = [measures] if isinstance(measures, str) else measures
     if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
         with suppress(ParameterError):  # of another version, or one's own

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.data.products import FeatureProducts
 from rankwright.data.queries import Queries
@@ -47,7 +48,7 @@ class _Details(NamedTuple):
     argmax_gap: float
     losses: StructuredLosses
     planes: Planes | None
-    value_at_center: float = np.nan
+    value_at_center: float
 
 
 class StructuredRanker(PathRanker):
@@ -99,7 +100,8 @@ class StructuredRanker(PathRanker):
     alpha_ : the λ used
     objective_, lower_bound_, gap_ : the objective, what it cannot be below, and the difference
         With the tight bound only 0 is known not to be above it.
-    converged_ : whether the gap is within ``tol``; with the tight bound, whether descent has come to an end
+    converged_ : whether the gap, ``argmax_gap_`` aside, is within ``tol``
+        With the tight bound, whether descent has come to an end.
     n_iter_, passes_, argmax_calls_ : steps for the λ used; readings of X and most violating rankings found for all λ
     position_weights_ : A, for NDCG
     argmax_gap_ : by how much the objective can be above ``objective_``, as the search found no better rankings; 0 with
@@ -165,6 +167,8 @@ class StructuredRanker(PathRanker):
         learns = isinstance(self.position_weights, str) and self.position_weights == "learned"
         if learns and measures_of(self.measure)[0].name == "AP":
             raise ParameterError("position_weights='learned' is for NDCG: AP compares pairs, not positions")
+        if learns and self.rescale == "slack":
+            raise ParameterError("position_weights='learned' needs rescale='margin'")
         return learns
 
     def _check_parameters(self) -> None:
@@ -196,12 +200,7 @@ class StructuredRanker(PathRanker):
                 watch = Watch(self, task, objective, progress)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
                 calls += solutions[-1].state.argmax_calls
-            at_center = objective.losses_at(objective.scores_of(task.center), objective.point)
-        calls += task.queries.n_queries
-        details = {"argmax_calls": calls, "value_at_center": at_center}
-        if not self.early_stopping:  # which takes what ranks best, not what has the least objective
-            solutions = [_no_worse_than_center(one, task.center, at_center) for one in solutions]
-        return [one._replace(state=one.state._replace(**details)) for one in reversed(solutions)]
+        return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]
 
     def _solve(self, objective: StructuredObjective, previous: Solution | None, watch: Watch) -> Solution:
         weights = previous.weights if previous is not None and self.bound == "convex" else objective.center
@@ -227,7 +226,10 @@ class StructuredRanker(PathRanker):
         self, objective: StructuredObjective, weights: Array, planes: Planes | None, watch: Watch
     ) -> Solution:
         """The weights for one λ and one A."""
-        progress = structured_result.Progress(objective, self.tol, self.max_iter or _MOST_STEPS, watch)
+        at_center = objective.value_at_center()
+        progress = structured_result.Progress(
+            objective.center, at_center, self.tol, self.max_iter or _MOST_STEPS, watch
+        )
         if "subgradient" in self.solver:
             is_conjugate = self.solver == "conjugate-subgradient"
             minimise_by_subgradients(objective, weights, progress, is_conjugate=is_conjugate)
@@ -240,7 +242,7 @@ class StructuredRanker(PathRanker):
             progress.weights, progress.value, progress.gap, progress.is_finished, progress.steps
         )
         unsure = self._argmax_gap(objective, best.weights)
-        details = _Details(objective.argmax_calls, unsure, objective.losses, planes)
+        details = _Details(objective.argmax_calls, unsure, objective.losses, planes, at_center)
         return best._replace(gap=best.gap + unsure, state=details)
 
     def _argmax_gap(self, objective: StructuredObjective, weights: Array) -> float:
@@ -249,7 +251,7 @@ class StructuredRanker(PathRanker):
             return 0.0
         point = objective.losses.point()
         found = objective.losses_at(objective.scores_of(weights), point)
-        return float(point.kept["bounds"].sum()) - found
+        return max(float(point.kept["bounds"].sum()) - found, 0.0)
 
     def _by_planes(self) -> Any:
         if self.solver == "cutting-plane":
@@ -271,7 +273,14 @@ class StructuredRanker(PathRanker):
         self.stays_at_center_ = bool(self.bound == "convex" and self.converged_ and near)
 
     def _tell_of_gap(self) -> None:
-        super()._tell_of_gap()
+        if self.bound == "tight" and not (self.converged_ or self._ends_as_told()):
+            warnings.warn(
+                f"alpha = {self.alpha_:g}: descent has not ended after {self.n_iter_} steps: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif self.bound == "convex":
+            super()._tell_of_gap()
         if self.stays_at_center_:
             where = "w = 0" if self.center is None else "the center"
             warnings.warn(
@@ -280,14 +289,6 @@ class StructuredRanker(PathRanker):
                 "L tells of OHSUMED: use bound='tight'",
                 stacklevel=3,
             )
-
-
-def _no_worse_than_center(solution: Solution, center: Array, at_center: float) -> Solution:
-    """The solution, or w₀ itself if that is as good: there is no penalty there, whatever λ."""
-    if solution.value < at_center:
-        return solution
-    bound = solution.value - solution.gap
-    return solution._replace(weights=center.copy(), value=at_center, gap=at_center - bound)
 
 
 def _regression(queries: Queries, valid: Queries | None, measures: tuple[Measure, ...]) -> Array:

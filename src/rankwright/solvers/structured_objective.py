@@ -88,6 +88,16 @@ class StructuredObjective:
         """The objective at the weights that all queries were looked at with."""
         return self.penalty(weights) + float(self.point.values.sum())
 
+    def value_of(self, weights: Array, scores: Array) -> float:
+        """The objective at weights whose scores are known."""
+        return self.penalty(weights) + self.losses_at(scores, self.point)
+
+    def value_at_center(self) -> float:
+        """The objective at w₀, where there is no penalty."""
+        zeros = np.zeros(self.features.n_documents)
+        scores = self.scores_of(self.center) if self.center.any() else zeros
+        return self.losses_at(scores, self.losses.point())
+
     # Along a line, scores are known without another reading of X
 
     def scores_of(self, weights: Array) -> Array:

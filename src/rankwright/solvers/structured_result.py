@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.solvers.structured_objective import StructuredObjective
-
 Array = npt.NDArray[np.float64]
 AfterStep = Callable[[Array, float, float], bool]
 
@@ -18,13 +16,14 @@ class Progress:
 
     def __init__(
         self,
-        objective: StructuredObjective,
+        center: Array,
+        value_at_center: float,
         tolerance: float,
         most_steps: int,
         after_step: AfterStep | None = None,
     ) -> None:
         self.tolerance, self._most_steps, self._after_step = tolerance, most_steps, after_step
-        self.weights, self.value, self.bound = objective.center, np.inf, 0.0  # no loss is negative
+        self.weights, self.value, self.bound = center, value_at_center, 0.0  # no loss is negative
         self.steps = 0
         self._is_stopped = self._is_settled = False
 

@@ -61,11 +61,11 @@ def minimise_by_subgradients(
             continue
         before = line.value
         line.search(-shortest)
-        is_serious = before - line.value > _SERIOUS * nearness
-        if is_serious and not is_conjugate:
+        gained = before - line.value
+        if gained > _SERIOUS * nearness and not is_conjugate:
             tangents.clear()
-        if not (is_serious or is_convex):
-            nearness *= _SHARPER  # planes of other points say nothing of this one
+        if not is_convex and gained <= progress.tolerance * line.value:
+            nearness *= _SHARPER  # planes that touch the losses elsewhere may lie above them here
         tangents.add(line.here)
         tangents.add(line.beyond)
         progress.see(line.weights, line.value, bound)
@@ -116,7 +116,8 @@ class _Line:
             else:
                 near = touched
                 self.here, self._room = self._room, self.here
-            if value <= expected + _ROUNDING * abs(value) and far is not None:
+            is_least = value <= expected + _ROUNDING * abs(value) and far is not None
+            if is_least and (best > 0 or objective.losses.targets is not None):  # else lines may lie above the losses
                 break
             following = _least(fall, bend, near, far)
             if following == step:

@@ -29,7 +29,7 @@ def minimise_tight(objective: StructuredObjective, weights: Array, progress: Pro
     value = np.inf
     while True:
         scores = objective.scores_of(weights)
-        before, value = value, objective.penalty(weights) + objective.losses_at(scores, objective.point)
+        before, value = value, objective.value_of(weights, scores)
         progress.see(weights, value)
         if before - value <= progress.tolerance * value:
             progress.settle()
@@ -41,6 +41,6 @@ def minimise_tight(objective: StructuredObjective, weights: Array, progress: Pro
 def _convex_minimum(objective: StructuredObjective, scores: Array, weights: Array, minimise: Minimise) -> Array:
     losses = objective.losses.with_targets(objective.losses.predicted_targets(scores))
     convex = objective.with_losses(losses)
-    inner = Progress(convex, _INNER_TOLERANCE, _MOST_INNER_STEPS)
+    inner = Progress(weights, convex.value_of(weights, scores), _INNER_TOLERANCE, _MOST_INNER_STEPS)
     minimise(convex, planes_of(convex), weights, inner)
     return inner.weights
