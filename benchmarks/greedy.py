@@ -1,7 +1,7 @@
 """Greedy RankRLS: the whole (λ, k) grid, ten of 136 features on a large collection, its memory, and paper G anew.
 
 Peers are algorithm 1 of paper G, which selects the same features, and RLScore's greedy least squares, the nearest
-thing that exists: it leaves out single documents instead of queries.
+thing that exists: it leaves out single documents instead of queries. RLScore itself runs where it is installed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,10 @@ _STEPS = 10
 _MOST_REPEATS = 3  # the peers take many seconds
 _AS_PRINTED = "algorithm 1 of paper G, line by line"
 _ALGORITHM_1 = "algorithm 1 of paper G, tuned NumPy"
-_PRINTED_STEPS = 2  # more would take minutes
+_RLS_PLAIN = "RLScore's greedy RLS, plain NumPy"
+_RLS_TUNED = "RLScore's greedy RLS, tuned NumPy"
+_FEW_STEPS = 2  # of peers as they were printed: more would take minutes
+_ESTIMATE = f"the peer's time from the first {_FEW_STEPS} steps"
 _BUDGET_S = 15
 
 # The data come from files, so that nothing but the fit can raise the peak above them.
@@ -78,20 +83,18 @@ def _grid(queries: rw.Queries, repeats: int) -> list[Row]:
         answers["peer"] = [greedy_rankrls(*data, alpha, count) for alpha in _ALPHAS]
 
     def printed() -> None:
-        answers["printed"] = as_printed(*data, _ALPHAS[0], _PRINTED_STEPS)
+        answers["printed"] = as_printed(*data, _ALPHAS[0], _FEW_STEPS)
 
     threads = fastest_threads(lambda: greedy_rankrls(*data, _ALPHAS[0], count))
     printed_threads = fastest_threads(printed)
     taken = alternate({"ours": ours, "peer": with_blas_threads(threads, peer)}, repeats)
     for path, selection in zip(answers["ours"], answers["peer"], strict=True):
         _check_same(path, selection)
-    # A step takes as long as it has candidates, and each λ as long as the others.
-    candidates = sum(count - step for step in range(_PRINTED_STEPS))
-    scale = len(_ALPHAS) * (count * (count + 1) / 2) / candidates
+    scale = len(_ALPHAS) * _steps_to_few(count, count)  # each λ takes as long as the others
     taken["printed"] = scale * seconds(with_blas_threads(printed_threads, printed))
-    _check_same(answers["ours"][0][:_PRINTED_STEPS], answers["printed"])
+    _check_same(answers["ours"][0][:_FEW_STEPS], answers["printed"])
     note = f"{len(_ALPHAS)} λ, k to {count}, {queries.n_documents:,} documents; same features and criteria"
-    estimate = f"the peer's time from the first {_PRINTED_STEPS} steps for one λ; {threads_note(printed_threads)}"
+    estimate = f"{_ESTIMATE} for one λ; {threads_note(printed_threads)}"
     tuned = f"{note}; {threads_note(threads)}"
     return [
         Row("greedy, whole grid", _AS_PRINTED, taken["ours"], taken["printed"], 50, f"{note}; {estimate}"),
@@ -109,31 +112,76 @@ def _ten_features(queries: rw.Queries, repeats: int) -> list[Row]:
     def algorithm_1() -> None:
         answers["algorithm 1"] = greedy_rankrls(*data, 1.0, _STEPS)
 
-    def rls() -> None:
-        rlscore.greedy_rls(queries.X, queries.y, 1.0, _STEPS)
+    def tuned() -> None:
+        answers["tuned"] = rlscore.greedy_rls(queries.X, queries.y, 1.0, _STEPS)
 
-    threads, rls_threads = fastest_threads(algorithm_1), fastest_threads(rls)
+    threads, tuned_threads = fastest_threads(algorithm_1), fastest_threads(tuned)
     sides: dict[str, Callable[[], object]] = {
         "ours": ours,
         "algorithm 1": with_blas_threads(threads, algorithm_1),
-        "rls": with_blas_threads(rls_threads, rls),
+        "tuned": with_blas_threads(tuned_threads, tuned),
     }
     taken = alternate(sides, repeats)
     _check_same(answers["ours"], answers["algorithm 1"])
     name = f"greedy, k = {_STEPS}"
     size = f"{queries.n_documents:,} documents"
-    by_document = f"{size}; the peer leaves out documents, not queries; {threads_note(rls_threads)}"
+    by_document = f"{size}; the peer leaves out documents, not queries"
     same = f"{size}; same features and criteria; {threads_note(threads)}"
+    how_tuned = f"tuned: a contiguous row per feature, no temporary arrays; {threads_note(tuned_threads)}"
+    slower = [*_rlscore_itself(queries, answers["tuned"]), _rlscore_plain(queries, answers["tuned"])]
     return [
-        Row(name, rlscore.NAME, taken["ours"], taken["rls"], 20, by_document),
+        *(Row(name, peer, taken["ours"], time, 20, f"{by_document}; {note}") for peer, time, note in slower),
+        Row(name, _RLS_TUNED, taken["ours"], taken["tuned"], 1, f"{by_document}; {how_tuned}"),
         Row(name, _ALGORITHM_1, taken["ours"], taken["algorithm 1"], 1, same),
     ]
 
 
+def _rlscore_itself(queries: rw.Queries, tuned: Selection) -> list[tuple[str, float, str]]:
+    """The peer's name, its seconds and how they were found; nothing where RLScore is not installed."""
+    try:
+        release = version("rlscore")
+    except PackageNotFoundError:
+        return []
+    learner = import_module("rlscore.learner").GreedyRLS
+    answers: dict[str, Any] = {}
+
+    def rls() -> None:
+        answers["rls"] = learner(queries.X, queries.y, _STEPS, regparam=1.0, bias=0.0)
+
+    taken = seconds(rls)
+    _check_features(answers["rls"].selected, tuned.features)
+    np.testing.assert_allclose(np.array(answers["rls"].performances) * queries.n_documents, tuned.criteria, rtol=1e-8)
+    return [(f"RLScore {release}, GreedyRLS", taken, "timed once")]
+
+
+def _rlscore_plain(queries: rw.Queries, tuned: Selection) -> tuple[str, float, str]:
+    """The same for its algorithm as it was published."""
+    answers: dict[str, Selection] = {}
+
+    def plain() -> None:
+        answers["plain"] = rlscore.greedy_rls_plain(queries.X, queries.y, 1.0, _FEW_STEPS)
+
+    threads = fastest_threads(plain)
+    taken = _steps_to_few(queries.n_features, _STEPS) * seconds(with_blas_threads(threads, plain))
+    _check_features(answers["plain"].features, tuned.features[:_FEW_STEPS])
+    np.testing.assert_allclose(answers["plain"].criteria, tuned.criteria[:_FEW_STEPS], rtol=1e-8)
+    return _RLS_PLAIN, taken, f"{_ESTIMATE}; {threads_note(threads)}"
+
+
+def _steps_to_few(n_features: int, n_steps: int) -> float:
+    """How many times as long as the first few steps ``n_steps`` take: a step takes as long as it has candidates."""
+    candidates = np.arange(n_features, 0, -1)
+    return float(candidates[:n_steps].sum() / candidates[:_FEW_STEPS].sum())
+
+
 def _check_same(path: Any, selection: Selection) -> None:
-    if [step.feature for step in path] != selection.features:
-        raise AssertionError(f"features {[step.feature for step in path]}, {selection.features}")
+    _check_features([step.feature for step in path], selection.features)
     np.testing.assert_allclose([step.criterion for step in path], selection.criteria, rtol=1e-8)
+
+
+def _check_features(found: list[int], expected: list[int]) -> None:
+    if found != expected:
+        raise AssertionError(f"features {found}, {expected}")
 
 
 def _memory(queries: rw.Queries) -> Row:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.algorithm1 import as_printed, greedy_rankrls
-from benchmarks.rlscore_numpy import decompose, greedy_rls, leave_query_out, rankrls_weights
+from benchmarks.rlscore_numpy import decompose, greedy_rls, greedy_rls_plain, leave_query_out, rankrls_weights
 
 ALPHA = 0.7
 
@@ -90,7 +90,8 @@ def test_held_out_scores_are_those_of_retraining(data):
         np.testing.assert_allclose(held_out[start:stop], x[start:stop] @ rankrls(x, y, others), atol=1e-9)
 
 
-def test_greedy_rls_selects_as_leaving_out_each_document_does(data):
+@pytest.mark.parametrize("rls", [greedy_rls, greedy_rls_plain])
+def test_greedy_rls_selects_as_leaving_out_each_document_does(data, rls):
     x, y, _ = data
 
     def error(features):
@@ -100,7 +101,7 @@ def test_greedy_rls_selects_as_leaving_out_each_document_does(data):
             total += (y[i] - x[i, features] @ ridge(x[kept][:, features], y[kept], ALPHA)) ** 2
         return total
 
-    found = greedy_rls(x, y, ALPHA, 4)
+    found = rls(x, y, ALPHA, 4)
     features, criteria = greedily(error, 6, 4)
     assert found.features == features
     np.testing.assert_allclose(found.criteria, criteria, rtol=1e-9)

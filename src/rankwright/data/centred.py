@@ -123,8 +123,8 @@ class CentredQueries(ABC):
         """The diagonals of the queries' Gram matrices and the like, in one pass."""
 
     @abstractmethod
-    def column_products(self, columns: Columns, out: Array) -> None:
-        """Rows b of H^q for every query q and the columns b = columns[j], into out[j, q], in one pass."""
+    def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
+        """Rows b of H^q for every query q and the columns b = columns[j], into out[slots[j], q], in one pass."""
 
     @abstractmethod
     def block_products(self, selected: Columns, columns: Columns, out: Array) -> QueryMoments:

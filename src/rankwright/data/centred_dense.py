@@ -117,11 +117,11 @@ class DenseQueries(CentredQueries):
         self._means = means
         return moments
 
-    def column_products(self, columns: Columns, out: Array) -> None:
+    def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Both columns are centred before they are multiplied, so that large offsets do no harm."""
         for_query_ranges(
             lambda first, last: kernels.column_products(
-                self._x, self.rows, self.offsets, self._query_means(), columns, first, last, out
+                self._x, self.rows, self.offsets, self._query_means(), columns, slots, first, last, out
             ),
             self.offsets,
         )
@@ -159,7 +159,7 @@ class DenseQueries(CentredQueries):
     def total_column_products(self, column: int) -> Array:
         """The sum over queries."""
         products = np.empty((1, self.n_queries, self.n_features))
-        self.column_products(np.array([column], np.intp), products)
+        self.column_products(np.array([column], np.intp), np.zeros(1, np.intp), products)
         total: Array = products[0].sum(axis=0)
         return total
 

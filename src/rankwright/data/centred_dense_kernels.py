@@ -83,9 +83,17 @@ def query_sums(
 
 @summing_kernel
 def column_products(
-    x: Floats, rows: Indices, offsets: Indices, means: Floats, columns: Indices, first: int, last: int, out: Floats
+    x: Floats,
+    rows: Indices,
+    offsets: Indices,
+    means: Floats,
+    columns: Indices,
+    slots: Indices,
+    first: int,
+    last: int,
+    out: Floats,
 ) -> None:
-    """out[j, q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
+    """out[slots[j], q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
     n = x.shape[1]
     centred, products = np.empty((_TOGETHER, n)), np.empty((len(columns), n))
     for q in range(first, last):
@@ -97,7 +105,8 @@ def column_products(
                 f0, f1, f2, f3 = centred[0, b], centred[1, b], centred[2, b], centred[3, b]
                 for i in range(n):
                     products[j, i] += f0 * centred[0, i] + f1 * centred[1, i] + f2 * centred[2, i] + f3 * centred[3, i]
-        out[:, q] = products
+        for j in range(len(columns)):
+            out[slots[j], q] = products[j]
 
 
 @kernel

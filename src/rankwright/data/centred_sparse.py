@@ -94,11 +94,11 @@ class SparseQueries(CentredQueries):
             ),
         )
 
-    def column_products(self, columns: Columns, out: Array) -> None:
+    def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Columns b are centred, the others need not be."""
         for_query_ranges(
             lambda first, last: kernels.column_products(
-                *self._parts, self.rows, self.offsets, columns, first, last, out
+                *self._parts, self.rows, self.offsets, columns, slots, first, last, out
             ),
             self.offsets,
         )

@@ -83,18 +83,19 @@ def column_products(
     rows: Indices,
     offsets: Indices,
     columns: Indices,
+    slots: Indices,
     first: int,
     last: int,
     out: Floats,
 ) -> None:
-    """out[j, q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
+    """out[slots[j], q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
     largest = 0
     for q in range(first, last):
         largest = max(largest, offsets[q + 1] - offsets[q])
     factors = np.empty(largest)
     for q in range(first, last):
         for j in range(len(columns)):
-            products = out[j, q]
+            products = out[slots[j], q]
             products[:] = 0
             centred_column(data, indices, indptr, rows, offsets[q], offsets[q + 1], columns[j], factors)
             for d in range(offsets[q], offsets[q + 1]):

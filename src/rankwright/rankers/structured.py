@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwright.data.products import FeatureProducts
 from rankwright.data.queries import Queries
 from rankwright.engines.blas import one_thread_per_call
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.position_weights import learned_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
@@ -173,7 +173,8 @@ class StructuredRanker(PathRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.tricks, str) or not set(self.tricks) <= set(TRICKS):
+        is_several = isinstance(self.tricks, Collection) and not isinstance(self.tricks, str)
+        if not is_several or not all(trick in TRICKS for trick in self.tricks):
             raise ParameterError(f"tricks must be some of {', '.join(map(repr, TRICKS))}, not {self.tricks!r}")
 
     # The λ path
@@ -231,10 +232,12 @@ class StructuredRanker(PathRanker):
             objective.center, at_center, self.tol, self.max_iter or _MOST_STEPS, watch
         )
         if "subgradient" in self.solver:
-            is_conjugate = self.solver == "conjugate-subgradient"
-            minimise_by_subgradients(objective, weights, progress, is_conjugate=is_conjugate)
+            by_subgradients = partial(minimise_by_subgradients, is_conjugate=self.solver == "conjugate-subgradient")
+            by_subgradients(objective, weights, progress)
+            if self.bound == "tight":  # which subgradients may take for the end of descent where it is not
+                minimise_tight(objective, progress.weights, progress, by_subgradients)
         elif self.bound == "tight":
-            minimise_tight(objective, weights, progress, self._by_planes())
+            minimise_tight(objective, weights, progress, self._by_new_planes)
         else:
             planes = planes_of(objective) if planes is None else planes
             self._by_planes()(objective, planes, weights, progress)
@@ -244,6 +247,11 @@ class StructuredRanker(PathRanker):
         unsure = self._argmax_gap(objective, best.weights)
         details = _Details(objective.argmax_calls, unsure, objective.losses, planes, at_center)
         return best._replace(gap=best.gap + unsure, state=details)
+
+    def _by_new_planes(
+        self, objective: StructuredObjective, weights: Array, progress: structured_result.Progress
+    ) -> None:
+        self._by_planes()(objective, planes_of(objective), weights, progress)
 
     def _argmax_gap(self, objective: StructuredObjective, weights: Array) -> float:
         """By how much the losses can be above what was found of them."""
@@ -270,7 +278,8 @@ class StructuredRanker(PathRanker):
         else:
             self.__dict__.pop("position_weights_", None)
         near = details.value_at_center - self.lower_bound_ <= self.tol * details.value_at_center
-        self.stays_at_center_ = bool(self.bound == "convex" and self.converged_ and near)
+        is_something_lost = details.value_at_center > 0
+        self.stays_at_center_ = bool(self.bound == "convex" and self.converged_ and near and is_something_lost)
 
     def _tell_of_gap(self) -> None:
         if self.bound == "tight" and not (self.converged_ or self._ends_as_told()):
@@ -293,5 +302,7 @@ class StructuredRanker(PathRanker):
 
 def _regression(queries: Queries, valid: Queries | None, measures: tuple[Measure, ...]) -> Array:
     """The weights of a regression on the grades, its λ chosen by the first of the measures."""
+    if valid is None and queries.n_queries < 2:
+        raise DataError("center: the λ of its regression is chosen by leaving queries out, but there is only one")
     ranker = RegressionRanker(alpha=search(), measures=measures[:1]).fit(queries, valid=valid)
     return ranker.coef_

@@ -32,6 +32,10 @@ class SquaredError:
         """Of the features selected and one of the columns."""
         return selector.errors_with(columns)
 
+    def bounds(self, selector: Selector, columns: npt.NDArray[np.intp]) -> Array | None:
+        """What ``with_each`` is not below, if that is known."""
+        return selector.error_bounds(columns)
+
     def without_each(self, selector: Selector) -> Array:
         """Of the features selected but one."""
         return selector.selected.errors_without_each()
@@ -50,8 +54,12 @@ class HeldOutMeasure:
 
     def with_each(self, selector: KeepingSelector, columns: npt.NDArray[np.intp]) -> Array:
         """Of the features selected and one of the columns."""
+        selector.bring_up(columns)
         weights = selector.selected.weights()
         return np.array([self._rating(selector, selector.scores_with(int(column), weights)) for column in columns])
+
+    def bounds(self, selector: KeepingSelector, columns: npt.NDArray[np.intp]) -> None:
+        """None is known."""
 
     def without_each(self, selector: Selector) -> Array:
         """Of the features selected but one."""
@@ -121,12 +129,33 @@ def _best_addition(selector: Selector, plan: SearchPlan, before: float, rng: np.
     candidates = np.flatnonzero(~taken)
     if plan.n_candidates is not None and plan.n_candidates < len(candidates):
         candidates = np.sort(rng.choice(candidates, plan.n_candidates, replace=False))
-    ratings = plan.criterion.with_each(selector, candidates)  # type: ignore[arg-type]
-    gains = before - ratings
-    if (gains > 0).any():
-        gains = np.where(gains > 0, gains * (plan.costs.min() / plan.costs[candidates]), -np.inf)
-    best = int(np.argmax(gains >= gains.max() - _ROUNDING * max(abs(before), abs(float(gains.max())))))
-    return int(candidates[best]), float(ratings[best])
+    costs = plan.costs.min() / plan.costs[candidates]
+    ratings, rated = _first_ratings(selector, plan, candidates)
+    while True:
+        worth = _worth(before - ratings, costs)
+        best = float(worth[rated].max() if rated.any() else worth.max())
+        close = worth >= best - _ROUNDING * max(abs(before), abs(best))
+        contenders = close & ~rated
+        if not contenders.any():
+            first = int(np.argmax(close))
+            return int(candidates[first]), float(ratings[first])
+        ratings[contenders] = plan.criterion.with_each(selector, candidates[contenders])  # type: ignore[arg-type]
+        rated |= contenders
+
+
+def _first_ratings(
+    selector: Selector, plan: SearchPlan, candidates: npt.NDArray[np.intp]
+) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Bounds of the ratings of candidates, or the ratings if none are known; and which of them are ratings."""
+    bounds = plan.criterion.bounds(selector, candidates)  # type: ignore[arg-type]
+    if bounds is not None:
+        return bounds, np.zeros(len(candidates), bool)
+    return plan.criterion.with_each(selector, candidates), np.ones(len(candidates), bool)  # type: ignore[arg-type]
+
+
+def _worth(gains: Array, costs: Array) -> Array:
+    """Gains for their cost, where there are any; else just gains, so that the least loss is best."""
+    return np.where(gains > 0, gains * costs, -np.inf) if (gains > 0).any() else gains
 
 
 def _best_removal(selector: Selector, criterion: Criterion) -> tuple[int, float]:

@@ -15,17 +15,17 @@ takes β_i x̃_b off every other candidate, where β_i = x̃_bᵀx̃_i/d_b in tr
 All β and ρ are kept, to find those of the next b from row b of the Gram matrix H^q = X̂_qᵀX̂_q: 2·N·n·k numbers, where
 algorithm 1 keeps and rewrites two matrices as large as the data. X is read for these rows, at most once per selected
 feature; or once in all, if the N Gram matrices fit in memory.
+
+A candidate is worked on only when its error is asked for. `rankwright.selection.training_error` tells, without
+looking at queries, which ones may be the best; most never are.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.engines.threads import for_query_ranges
 from rankwright.selection import greedy_kernels as kernels
 
 Array = npt.NDArray[np.float64]
@@ -33,13 +33,17 @@ Columns = npt.NDArray[np.intp]
 
 
 class Selected:
-    """The features selected so far, in every problem."""
+    """The features selected so far, in every problem.
+
+    ``histories`` has β and ρ of features with those selected before them (feature × step × 2 × problem). It is the
+    selector's; where in there those of a feature stand is told when it is added.
+    """
+
+    histories: Array
 
     def __init__(self, norms: Array, capacity: int, *, can_drop: bool) -> None:
-        problems = len(norms) + 1
         self._target_norms = np.append(norms, 0.0)  # ŷ_qᵀŷ_q; the last problem holds out nothing
-        self.moments = np.empty((problems, 4, capacity))  # d, r, v and f of each when it was selected
-        self._factors = np.empty((problems, capacity, capacity))  # β of each with those before
+        self.moments = np.empty((capacity, 4, len(norms) + 1))  # d, r, v and f of each when it was selected
         # Dropping features takes H between them, by the later one of a pair, and h = X̂_qᵀŷ_q.
         self.can_drop = can_drop
         dropped = capacity if can_drop else 0
@@ -50,6 +54,7 @@ class Selected:
         """Nothing is selected."""
         self.alpha = alpha
         self.features: list[int] = []
+        self._places: list[int] = []
         self.errors = self._target_norms.copy()  # held-out squared errors
 
     @property
@@ -58,22 +63,23 @@ class Selected:
         return len(self.features)
 
     @property
+    def places(self) -> Columns:
+        """Where their histories are."""
+        return np.array(self._places, np.intp)
+
+    @property
     def error(self) -> float:
         """The squared leave-query-out error of the whole (paper G, eq. 7)."""
         return float(self.errors.sum())
 
-    def add(self, feature: int, moments: Array) -> None:
-        """Note a feature with its d, r, v, f."""
-        self.moments[:, :, self.size] = moments
-        pivot, covariance, norm, residual = moments.T
+    def add(self, feature: int, place: int, moments: Array) -> None:
+        """Note a feature with the place of its history and its d, r, v, f."""
+        self.moments[self.size] = moments
+        pivot, covariance, norm, residual = moments
         gain = covariance / pivot
         self.errors += gain * (gain * norm - 2 * residual)
         self.features.append(feature)
-
-    def note_history(self, history: Array) -> None:
-        """Keep β of the last feature with those before it."""
-        step = self.size - 1
-        self._factors[:, step, :step] = history[:, 0, :step]
+        self._places.append(place)
 
     def note_products(self, inner: Array, product: Array) -> None:
         """Note, for dropping, H of the last feature with all selected ones and itself, and its h."""
@@ -82,24 +88,28 @@ class Selected:
 
     def weights(self) -> Array:
         """The weights of the selected features in every problem; the last row is the model trained on all queries."""
-        moments = self.moments[:, :, : self.size]
-        return self.unturned(moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT])
+        return self.unturned(self._gains())
 
     def final_weights(self) -> Array:
         """The weights of the model trained on all queries."""
-        moments = self.moments[-1:, :, : self.size]
-        weights = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
-        kernels.back_substitute(self._factors[-1:], self.size, weights, 0, 1)
-        final: Array = weights[0]
+        gains = self._gains()
+        kernels.back_substitute(self.histories, self.places, gains, gains.shape[1] - 1, gains.shape[1])
+        final: Array = gains[:, -1].copy()
         return final
 
     def unturned(self, coefficients: Array) -> Array:
-        """Coefficients of the orthogonalised features (problems × features) to those of the features themselves."""
+        """Coefficients of the orthogonalised features (× problems) to those of the features themselves, transposed."""
+        places = self.places
         for_query_ranges(
-            lambda first, last: kernels.back_substitute(self._factors, self.size, coefficients, first, last),
-            np.arange(len(coefficients) + 1) * self.size,
+            lambda first, last: kernels.back_substitute(self.histories, places, coefficients, first, last),
+            np.arange(coefficients.shape[1] + 1) * self.size,
         )
-        return coefficients
+        return np.ascontiguousarray(coefficients.T)
+
+    def _gains(self) -> Array:
+        """g of the orthogonalised features (× problems)."""
+        gains: Array = self.moments[: self.size, kernels.COVARIANCE] / self.moments[: self.size, kernels.PIVOT]
+        return gains
 
     def errors_without_each(self) -> Array:
         """The squared leave-query-out error of S without its first, second, … feature."""
@@ -129,10 +139,11 @@ class Selected:
 
 def sum_over_others(rows: Array) -> Array:
     """Σ_{p≠q} rows[p] for every q, by sums from both ends: nothing is subtracted."""
-    flat = rows.reshape(len(rows), 1, -1)
-    out, nothing = np.empty((len(rows), flat.shape[2])), np.zeros(flat.shape[2])
-    kernels.sum_over_others(flat, 0, nothing, nothing, 0, len(rows), out)
-    return out.reshape(rows.shape)
+    nothing = np.zeros_like(rows[:1])
+    before = np.cumsum(np.concatenate([nothing, rows[:-1]]), axis=0)
+    after = np.cumsum(np.concatenate([nothing, rows[:0:-1]]), axis=0)[::-1]
+    sums: Array = before + after
+    return sums
 
 
 def _scaled_inverse(matrices: Array) -> Array:
@@ -150,103 +161,36 @@ def _scaled_inverse(matrices: Array) -> Array:
 class Candidates:
     """Some columns of X in every problem: β and ρ of each with every selected feature, and d, r, v, f.
 
-    Columns that have been selected stay until they are g of w with g² ≥ 2w, and are then left out: moving the others
-    together takes about as long as a step does, of which it then saves g/w for g steps, and half of that on the way.
+    They lie column by column, and a column is brought up to date when it is asked for. Memory of columns that never
+    are is not touched.
     """
 
     def __init__(self, problems: int, n_columns: int, capacity: int) -> None:
-        self._history = np.empty((problems, 2 * max(capacity, 1) * n_columns))  # rows of β and ρ, step by step
-        self._moments = np.empty((problems, 4 * n_columns))
-        self._all_columns = np.arange(n_columns)
-        # Sums over all other queries: from those before and after a block of problems, and from those in it.
-        self._block = max(1, math.isqrt(problems))
-        self._n_blocks = -(-problems // self._block)
-        self._lay_out(self._all_columns)
+        self.history = np.empty((n_columns, max(capacity, 1), 2, problems))
+        self.moments = np.empty((n_columns, 4, problems))
+        self.changes = np.empty(n_columns)  # in the squared leave-query-out error, if a column is added
+        self._done = np.empty(n_columns, np.intp)
 
-    def _lay_out(self, columns: Columns) -> None:
-        """Take the front of each problem's memory for these columns."""
-        self._columns = columns
-        self._place_of = np.full(len(self._all_columns), -1)
-        self._place_of[columns] = np.arange(len(columns))
-        self._is_gone = np.zeros(len(columns), bool)
+    def start(self, squares: Array, products: Array) -> None:
+        """Nothing is selected; H_ii and h_i of each query are given."""
+        self._squares, self._products = squares, products
+        self._done[:] = -1
 
-    def start(self, squares: Array, products: Array, alpha: float) -> None:
-        """Nothing is selected: v = H_ii and f = h_i on the query, d = Σ H_ii + λ and r = Σ h_i over the others."""
-        self._lay_out(self._all_columns)
-        sums = squares[:, None], products[:, None]
-        around = self._sums_around_blocks(sums[0], 0), self._sums_around_blocks(sums[1], 0)
-        self._add_up(
-            lambda first, last, changes: kernels.start(
-                *sums, *around, self._block, alpha, self._moments, first, last, changes
-            )
+    def bring_up(self, columns: Columns, selected: Selected, rows: Array, slots: Columns) -> None:
+        """Take the selected features out of these columns; their rows of H are rows[slots[0]], rows[slots[1]], …"""
+        lagging = columns[self._done[columns] < selected.size]
+        if len(lagging) == 0:
+            return
+        of_data = (self._squares, self._products, rows, slots, selected.alpha)
+        of_selected = (selected.histories, selected.places, selected.moments)
+        of_columns = (self.history, self.moments, self.changes)
+        for_query_ranges(
+            lambda first, last: kernels.bring_up(lagging, self._done, *of_data, *of_selected, *of_columns, first, last),
+            np.arange(len(lagging) + 1) * (self.moments.shape[2] * (selected.size + 1)),
         )
 
-    def sweep(
-        self,
-        step: int,
-        products: Array,
-        slot: int,
-        selected: Selected,
-        history: Array,
-        column: int | None = None,
-    ) -> None:
-        """Take the feature selected at ``step``, whose rows of H are products[:, slot], out of all columns.
-
-        ``history`` has its β and ρ; if it is one of the columns, they are written there first.
-        """
-        place, width = -1 if column is None else int(self._place_of[column]), len(self._columns)
-        kept = self._kept_without(place)
-        if len(kept) < width:
-            self._lay_out(self._columns[kept])
-        of_b = (place, history, selected.moments, selected.alpha)
-        of_all = (kept, self._columns, self._history, self._moments)
-        around = self._sums_around_blocks(products, slot)
-        self._add_up(
-            lambda first, last, changes: kernels.sweep(
-                products, slot, around, self._block, step, *of_b, width, *of_all, first, last, changes
-            )
-        )
-
-    def _kept_without(self, place: int) -> Columns:
-        """The places to keep once the column at a place has gone, too: all, if leaving out does not pay yet."""
-        if place >= 0:
-            self._is_gone[place] = True
-        gone, width = int(self._is_gone.sum()), len(self._columns)
-        return np.flatnonzero(~self._is_gone) if 2 * width <= gone**2 and gone < width else np.arange(width)
-
-    def _sums_around_blocks(self, products: Array, slot: int) -> Array:
-        """Σ products[q, slot] over the queries before each block, and after it."""
-        around = np.empty((2, self._n_blocks, products.shape[2]))
-        kernels.sums_around_blocks(products, slot, self._block, *around)
-        return around
-
-    def _add_up(self, add: Callable[[int, int, Array], None]) -> None:
-        """Run over all blocks of problems, and add up the changes in the order of the problems."""
-        width = len(self._columns)
-        blocks = np.arange(self._n_blocks + 1) * (self._block * width)
-        self._changes = sum_over_query_ranges(add, blocks, (width,))
-
-    def changes(self, columns: Columns) -> Array:
-        """What adding each of the columns changes in the squared leave-query-out error."""
-        changes: Array = self._changes[self._place_of[columns]]
-        return changes
-
-    def best_first(self) -> Columns:
-        """The columns that have not been selected, those that lessen the squared error most first."""
-        left = np.flatnonzero(~self._is_gone)
-        best_first: Columns = self._columns[left[np.argsort(self._changes[left])]]
+    def best_first(self, step: int) -> list[int]:
+        """The columns that have been brought up to a step and no further, those that lessen the error most first."""
+        columns = np.flatnonzero(self._done == step)
+        best_first: list[int] = columns[np.argsort(self.changes[columns])].tolist()
         return best_first
-
-    def history(self, column: int, size: int) -> Array:
-        """β and ρ (2 × size) of a column with the selected features, in every problem."""
-        rows = self._rows(self._history, 2 * size)
-        return rows[:, :, self._place_of[column]].reshape(len(rows), size, 2).swapaxes(1, 2)
-
-    def moments(self, column: int) -> Array:
-        """d, r, v and f of a column in every problem."""
-        return self._rows(self._moments, 4)[:, :, self._place_of[column]].copy()
-
-    def _rows(self, memory: Array, count: int) -> Array:
-        """The first rows of each problem."""
-        width = len(self._columns)
-        return memory[:, : count * width].reshape(len(memory), count, width)

@@ -1,18 +1,16 @@
 """Compiled loops of greedy selection; `rankwright.selection.greedy` has the mathematics.
 
-The first index of every array is a problem: the training set without query q, for each q, and at the end without
-nothing. Arrays of what is known of queries lack the last one, where it is 0. Problems are worked on in blocks: the j-th
-one has the problems from j·block on.
+The last index of every array is a problem: the training set without query q, for each q, and at the end without
+nothing. So all loops run along problems, in the order of memory.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel
+from rankwright.engines.compile import kernel, summing_kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]
@@ -20,175 +18,142 @@ Indices = npt.NDArray[Any]
 # The numbers that tell all about a candidate: d and r in training, v and f on the held-out query.
 PIVOT, COVARIANCE, NORM, RESIDUAL = range(4)
 
-
-@kernel
-def sums_around_blocks(products: Floats, slot: int, block: int, before: Floats, after: Floats) -> None:
-    """before[j] = Σ products[q, slot] over all q before block j, and after[j] over those after it."""
-    own = np.zeros_like(before)
-    for q in range(len(products)):
-        for i in range(products.shape[2]):
-            own[q // block, i] += products[q, slot, i]
-    before[0] = 0
-    after[-1] = 0
-    for j in range(1, len(own)):
-        before[j] = before[j - 1] + own[j - 1]
-        after[-1 - j] = after[-j] + own[-j]
+# Problems worked on together: what is known of the selected features there stays in a core's cache for all candidates.
+_TOGETHER = 1024
 
 
-@kernel
-def sum_over_others(
-    products: Floats, slot: int, before: Floats, after: Floats, begin: int, end: int, out: Floats
-) -> None:
-    """out[q − begin] = Σ_{p≠q} products[p, slot] for begin ≤ q < end, given the sums before and after these.
-
-    They are sums from both ends: a query that outweighs all others is not subtracted.
-    """
-    running = before.copy()
-    for q in range(begin, end):
-        out[q - begin] = running
-        if q < len(products):
-            for i in range(len(running)):
-                running[i] += products[q, slot, i]
-    running[:] = after
-    for q in range(end - 1, begin - 1, -1):
-        for i in range(len(running)):
-            out[q - begin, i] += running[i]
-        if q < len(products):
-            for i in range(len(running)):
-                running[i] += products[q, slot, i]
-
-
-@kernel
-def start(
+@summing_kernel
+def bring_up(
+    lagging: Indices,
+    done: Indices,
     squares: Floats,
     products: Floats,
-    around_squares: Floats,
-    around_products: Floats,
-    block: int,
+    rows: Floats,
+    slots: Indices,
     alpha: float,
-    moments: Floats,
-    first: int,
-    last: int,
-    changes: Floats,
-) -> None:
-    """d = Σ H_ii + λ and r = Σ h_i over the other queries, v = H_ii and f = h_i, in blocks first … last − 1.
-
-    ``squares`` and ``products`` have one slot. Adds to changes[c] what candidate c changes in the squared error.
-    """
-    n = len(changes)
-    other_squares, other_products = np.empty((2, block, n))
-    for j in range(first, last):
-        begin, end = j * block, min((j + 1) * block, len(moments))
-        sum_over_others(squares, 0, around_squares[0, j], around_squares[1, j], begin, end, other_squares)
-        sum_over_others(products, 0, around_products[0, j], around_products[1, j], begin, end, other_products)
-        for q in range(begin, end):
-            of_q = moments[q].reshape(4, n)
-            of_q[PIVOT] = other_squares[q - begin] + alpha
-            of_q[COVARIANCE] = other_products[q - begin]
-            of_q[NORM:] = 0
-            if q < len(squares):
-                of_q[NORM] = squares[q, 0]
-                of_q[RESIDUAL] = products[q, 0]
-            for c in range(n):
-                gain = of_q[COVARIANCE, c] / of_q[PIVOT, c]
-                changes[c] += gain * (gain * of_q[NORM, c] - 2 * of_q[RESIDUAL, c])
-
-
-@kernel
-def sweep(
-    products: Floats,
-    slot: int,
-    around: Floats,
-    block: int,
-    step: int,
-    place: int,
-    history_b: Floats,
+    histories_b: Floats,
+    places_b: Indices,
     moments_b: Floats,
-    least_pivot: float,
-    width: int,
-    kept: Indices,
-    columns: Indices,
     history: Floats,
     moments: Floats,
+    changes: Floats,
     first: int,
     last: int,
-    changes: Floats,
 ) -> None:
-    """Take the feature b that was selected at ``step`` out of all candidates, in blocks first … last − 1.
+    """Take the selected features out of candidates c = lagging[first], …, lagging[last − 1], from step done[c] on.
 
-    The inner products of b with all columns are products[q, slot] on the held-out query; ``around`` has their sums
-    before and after each block. Adds to changes[c] what candidate c then changes in the held-out squared error.
-    ``history`` has rows of β and of ρ of every candidate with the features of the steps before, ``moments`` rows of d,
-    r, v, f; ``history_b`` and ``moments_b`` are those of b. If b is a candidate, at ``place``, its history is noted
-    here, and of the ``width`` candidates those at ``kept`` are moved together: reading costs nothing where the same
-    memory is needed next. ``columns`` are the columns of X of the candidates kept.
+    Row b of H of query q is rows[slots[step], q], for the feature b that was selected at ``step``; its β and ρ with
+    those before it are histories_b[places_b[step]], its d, r, v, f moments_b[step]. ``history`` and ``moments`` are
+    those of candidates. changes[c] is what adding candidate c changes in the held-out squared error.
     """
-    n_kept = len(kept)
-    joint, held = np.empty(n_kept), np.empty(n_kept)
-    others = np.empty((block, products.shape[2]))
-    for j in range(first, last):
-        begin, end = j * block, min((j + 1) * block, len(history))
-        sum_over_others(products, slot, around[0, j], around[1, j], begin, end, others)
-        for q in range(begin, end):
-            if place >= 0:
+    for at in range(first, last):
+        c = lagging[at]
+        if done[c] < 0:
+            _start(squares, products, c, alpha, moments[c])
+            done[c] = 0
+        for step in range(done[c], len(slots)):
+            _column(rows[slots[step]], c, history[c, step, 1])
+            _sum_over_others(history[c, step, 1], history[c, step, 0])
+    for begin in range(0, moments.shape[2], _TOGETHER):
+        end = min(begin + _TOGETHER, moments.shape[2])
+        for at in range(first, last):
+            c = lagging[at]
+            for step in range(done[c], len(slots)):
                 for l in range(step):
-                    history_b[q, 0, l] = history[q, 2 * l * width + place]
-                    history_b[q, 1, l] = history[q, (2 * l + 1) * width + place]
-            if n_kept < width:
-                _keep_places(history[q], 2 * step, width, kept)
-                _keep_places(moments[q], 4, width, kept)
-            for c in range(n_kept):
-                held[c] = products[q, slot, columns[c]] if q < len(products) else 0.0
-                joint[c] = others[q - begin, columns[c]]
-            rows = history[q, : 2 * (step + 1) * n_kept].reshape(step + 1, 2, n_kept)
-            for l in range(step):
-                coefficient = history_b[q, 0, l]
-                by_joint = coefficient * moments_b[q, PIVOT, l]
-                by_coefficient = history_b[q, 1, l] - coefficient * moments_b[q, NORM, l]
-                for c in range(n_kept):
-                    joint[c] -= by_joint * rows[l, 0, c]
-                    held[c] -= coefficient * rows[l, 1, c] + by_coefficient * rows[l, 0, c]
-            of_q = moments[q, : 4 * n_kept].reshape(4, n_kept)
-            _update(moments_b[q, :, step], least_pivot, joint, held, rows[step], of_q, changes)
+                    _take_out(histories_b[places_b[step], l], moments_b[l], history[c, l], history[c, step], begin, end)
+                _update(moments_b[step], alpha, history[c, step], moments[c], begin, end)
+    for at in range(first, last):
+        c = lagging[at]
+        done[c] = len(slots)
+        changes[c] = _change(moments[c])
 
 
 @kernel
-def _keep_places(values: Floats, n_rows: int, width: int, places: Indices) -> None:
-    """Narrow rows of ``width`` numbers to those at ``places``, moving them together at the front of the same memory."""
-    for row in range(n_rows):
-        for c in range(len(places)):
-            values[row * len(places) + c] = values[row * width + places[c]]
+def _column(of_queries: Floats, c: int, out: Floats) -> None:
+    """Column c of what is known of queries, and 0 for the problem that leaves out none."""
+    for q in range(len(of_queries)):
+        out[q] = of_queries[q, c]
+    out[len(of_queries)] = 0.0
 
 
 @kernel
-def _update(
-    moments_b: Floats, least_pivot: float, joint: Floats, held: Floats, row: Floats, moments: Floats, changes: Floats
-) -> None:
-    """Bring d, r, v, f of one problem up to date, given d_b β and ρ; note β and ρ; add to the changes."""
-    per_pivot, norm_b = 1 / moments_b[PIVOT], moments_b[NORM]
-    covariance_b, residual_b = moments_b[COVARIANCE], moments_b[RESIDUAL]
-    gain_b = covariance_b * per_pivot
-    for c in range(len(joint)):
-        coefficient = joint[c] * per_pivot
-        row[0, c] = coefficient
-        row[1, c] = held[c]
-        pivot = max(moments[PIVOT, c] - coefficient * joint[c], least_pivot)
-        covariance = moments[COVARIANCE, c] - coefficient * covariance_b
-        norm = max(moments[NORM, c] - coefficient * (2 * held[c] - coefficient * norm_b), 0.0)
-        residual = moments[RESIDUAL, c] - coefficient * residual_b - gain_b * (held[c] - coefficient * norm_b)
-        moments[PIVOT, c] = pivot
-        moments[COVARIANCE, c] = covariance
-        moments[NORM, c] = norm
-        moments[RESIDUAL, c] = residual
-        gain = covariance / pivot
-        changes[c] += gain * (gain * norm - 2 * residual)
+def _sum_over_others(values: Floats, out: Floats) -> None:
+    """out[q] = Σ_{p≠q} values[p] by sums from both ends: a query that outweighs all others is not subtracted."""
+    running = 0.0
+    for q in range(len(values)):
+        out[q] = running
+        running += values[q]
+    running = 0.0
+    for q in range(len(values) - 1, -1, -1):
+        out[q] += running
+        running += values[q]
 
 
 @kernel
-def back_substitute(factors: Floats, size: int, columns: Floats, first: int, last: int) -> None:
-    """Solve x_j + Σ_{l>j} factors[q, l, j] x_l = columns[q, j] in place, for problems first … last − 1."""
-    for q in range(first, last):
-        for l in range(size - 1, 0, -1):
-            x = columns[q, l]
-            for j in range(l):
-                columns[q, j] -= factors[q, l, j] * x
+def _start(squares: Floats, products: Floats, c: int, alpha: float, moments: Floats) -> None:
+    """v = H_cc and f = h_c on the query, d = Σ H_cc + λ and r = Σ h_c over the others."""
+    _column(squares, c, moments[NORM])
+    _column(products, c, moments[RESIDUAL])
+    _sum_over_others(moments[NORM], moments[PIVOT])
+    _sum_over_others(moments[RESIDUAL], moments[COVARIANCE])
+    for q in range(moments.shape[1]):
+        moments[PIVOT, q] += alpha
+
+
+# Loops over whole arrays of which one is written to are compiled to vector instructions; with more, the compiler would
+# have to make sure that none of them overlaps any other.
+
+
+@summing_kernel
+def _take_out(history_b: Floats, moments_l: Floats, history_l: Floats, inner: Floats, begin: int, end: int) -> None:
+    """Take the part that feature l has in both b and a candidate off x̃_bᵀx̃, in training and on the query."""
+    beta_b, rho_b, joint = history_b[0, begin:end], history_b[1, begin:end], inner[0, begin:end]
+    beta, rho, held = history_l[0, begin:end], history_l[1, begin:end], inner[1, begin:end]
+    pivot, norm = moments_l[PIVOT, begin:end], moments_l[NORM, begin:end]
+    for q in range(len(joint)):
+        joint[q] -= beta_b[q] * pivot[q] * beta[q]
+    for q in range(len(held)):
+        held[q] -= beta_b[q] * rho[q] + (rho_b[q] - beta_b[q] * norm[q]) * beta[q]
+
+
+@summing_kernel
+def _update(moments_b: Floats, least_pivot: float, history: Floats, moments: Floats, begin: int, end: int) -> None:
+    """Bring d, r, v, f of one candidate up to date, given d_b β and ρ, and make β of the former."""
+    d_b, r_b = moments_b[PIVOT, begin:end], moments_b[COVARIANCE, begin:end]
+    v_b, f_b = moments_b[NORM, begin:end], moments_b[RESIDUAL, begin:end]
+    d, r = moments[PIVOT, begin:end], moments[COVARIANCE, begin:end]
+    v, f = moments[NORM, begin:end], moments[RESIDUAL, begin:end]
+    beta, rho = history[0, begin:end], history[1, begin:end]
+    for q in range(len(beta)):
+        beta[q] /= d_b[q]
+    for q in range(len(beta)):
+        d[q] = max(d[q] - beta[q] * beta[q] * d_b[q], least_pivot)
+    for q in range(len(beta)):
+        r[q] -= beta[q] * r_b[q]
+    for q in range(len(beta)):
+        v[q] = max(v[q] - beta[q] * (2 * rho[q] - beta[q] * v_b[q]), 0.0)
+    for q in range(len(beta)):
+        f[q] -= beta[q] * f_b[q] + r_b[q] / d_b[q] * (rho[q] - beta[q] * v_b[q])
+
+
+@summing_kernel
+def _change(moments: Floats) -> float:
+    """Σ g(g v − 2f) over all problems, with g = r/d."""
+    change = 0.0
+    for q in range(moments.shape[1]):
+        gain = moments[COVARIANCE, q] / moments[PIVOT, q]
+        change += gain * (gain * moments[NORM, q] - 2 * moments[RESIDUAL, q])
+    return change
+
+
+@kernel
+def back_substitute(histories: Floats, places: Indices, values: Floats, first: int, last: int) -> None:
+    """Solve x_j + Σ_{l>j} β_lj x_l = values[j] in place, for problems first … last − 1.
+
+    β_lj = histories[places[l], j, 0].
+    """
+    for l in range(len(values) - 1, 0, -1):
+        for j in range(l):
+            coefficients = histories[places[l], j, 0]
+            for q in range(first, last):
+                values[j, q] -= coefficients[q] * values[l, q]

@@ -9,6 +9,7 @@ import numpy as np
 from rankwright.data.centred import CentredQueries, QueryMoments
 from rankwright.selection import greedy_kernels as kernels
 from rankwright.selection.greedy import Array, Candidates, Columns, Selected
+from rankwright.selection.training_error import TrainingErrors
 
 # What a block of candidates may take where no state of all candidates is kept.
 _BLOCK_BYTES = 1 << 25
@@ -34,6 +35,10 @@ class Selector(ABC):
     def errors_with(self, columns: Columns) -> Array:
         """The squared leave-query-out error with each of the columns added."""
 
+    def error_bounds(self, columns: Columns) -> Array | None:
+        """What these errors are not below, if that is known without computing them."""
+        return None
+
     @abstractmethod
     def add(self, feature: int) -> None:
         """Select a feature."""
@@ -51,99 +56,126 @@ class Selector(ABC):
 
 
 class KeepingSelector(Selector):
-    """Keeps β and ρ of all features: a step costs O(N·n·k) beside the rows of H that it needs."""
+    """Keeps β and ρ of the features it had to look at: a step costs O(N·k) for each of them that may be the best.
 
-    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
-        super().__init__(data, capacity, can_drop=can_drop)
+    They are all of them if none lessens the error by much. A row of H is needed of every selected feature.
+    """
+
+    def __init__(self, data: CentredQueries, capacity: int, moments: QueryMoments, *, can_drop: bool) -> None:
         steps = capacity if can_drop else capacity - 1  # the last feature is not taken out of the others
         self._candidates = Candidates(data.n_queries + 1, data.n_features, steps)
-        self._history = np.empty((data.n_queries + 1, 2, capacity))  # β and ρ of the last feature with those before
+        super().__init__(data, capacity, can_drop=can_drop)
+        self.selected.histories = self._candidates.history
+        self._moments = moments
+        totals = moments.squares.sum(axis=0), moments.products.sum(axis=0)
+        self._training = TrainingErrors(*totals, self.selected.error, capacity)
+        self._slots: list[int] = []  # of the selected features' rows of H
+
+    def start(self, alpha: float) -> None:
+        """Select nothing, and bring the candidates back to their beginning."""
+        super().start(alpha)
+        self._candidates.start(*self._moments)
+        self._training.start(alpha)
+        self._slots = []
 
     def errors_with(self, columns: Columns) -> Array:
         """Read off the state."""
-        return self.selected.error + self._candidates.changes(columns)
+        self.bring_up(columns)
+        errors: Array = self.selected.error + self._candidates.changes[columns]
+        return errors
+
+    def error_bounds(self, columns: Columns) -> Array:
+        """Their training errors."""
+        bounds: Array = self._training.bounds()[columns]
+        return bounds
+
+    def bring_up(self, columns: Columns) -> None:
+        """Take the selected features out of these columns."""
+        self._candidates.bring_up(columns, self.selected, self._rows(), np.array(self._slots, np.intp))
 
     def scores_with(self, column: int, weights: Array) -> Array:
         """Held-out scores of every query with one more column added; ``weights`` are those of the selected ones."""
-        selected, moments = self.selected, self._candidates.moments(column)
-        gain = moments[:, kernels.COVARIANCE] / moments[:, kernels.PIVOT]
-        regression = selected.unturned(self._candidates.history(column, selected.size)[:, 0].copy())
+        self.bring_up(np.array([column], np.intp))
+        selected, moments = self.selected, self._candidates.moments[column]
+        gain = moments[kernels.COVARIANCE] / moments[kernels.PIVOT]
+        regression = selected.unturned(self._candidates.history[column, : selected.size, 0].copy())
         changed = np.column_stack([weights - regression * gain[:, None], gain])
         return self.data.scores(np.array([*selected.features, column], np.intp), changed[:-1])
 
     def add(self, feature: int) -> None:
-        """Select a feature, and take it out of all others."""
-        selected, step = self.selected, self.selected.size
-        selected.add(feature, self._candidates.moments(feature))
+        """Select a feature, and have its row of H ready for all others."""
+        self.bring_up(np.array([feature], np.intp))
+        selected = self.selected
+        selected.add(feature, feature, self._candidates.moments[feature])
         if selected.size == self.capacity and not selected.can_drop:  # nothing more will be asked of the others
-            selected.note_history(self._candidates.history(feature, step))
             return
-        products, slot, target_product = self._row_of(feature)
+        slot = self._slot_of(feature)
+        row = self._rows()[slot]
+        self._slots.append(slot)
+        self._training.take_out(feature, row.sum(axis=0))
         if selected.can_drop:
-            selected.note_products(products[:, slot, selected.features], target_product)
-        self._candidates.sweep(step, products, slot, selected, self._history, feature)
-        selected.note_history(self._history)
+            selected.note_products(row[:, selected.features], self._moments.products[:, feature])
 
     @abstractmethod
-    def _row_of(self, feature: int) -> tuple[Array, int, Array]:
-        """An array with row b of H of every query, its place in there, and h_b."""
+    def _rows(self) -> Array:
+        """Rows of H of every query: slot × query × feature."""
+
+    @abstractmethod
+    def _slot_of(self, feature: int) -> int:
+        """Where row b of H is; it stays there while b is selected."""
 
 
 class StreamSelector(KeepingSelector):
     """Reads X once to start with, and again whenever a feature is selected whose row of H is not at hand.
 
     Such a pass takes little longer for several rows than for one. So it also computes those of the features that now
-    lessen the error most: some of them will be selected next. The rows of the last two passes are kept.
+    lessen the error most: some of them will be selected next. These rows are kept for at least two passes.
     """
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
-        super().__init__(data, capacity, can_drop=can_drop)
-        self._moments = data.query_moments()
+        super().__init__(data, capacity, data.query_moments(), can_drop=can_drop)
         self._per_pass = max(1, min(data.products_per_pass, capacity - 1))
-        self._rows = np.empty((2 * self._per_pass, data.n_queries, data.n_features))
-        self._features = np.full(2 * self._per_pass, -1)  # whose rows they are
-        self._older = 0
+        n_slots = capacity + 2 * self._per_pass
+        self._kept = np.empty((n_slots, data.n_queries, data.n_features))
+        self._features = np.full(n_slots, -1)  # whose rows they are
+        self._read_in = np.zeros(n_slots, np.intp)  # in which pass
 
-    def start(self, alpha: float) -> None:
-        """Select nothing, and bring the candidates back to their beginning."""
-        super().start(alpha)
-        self._candidates.start(*self._moments, alpha)
+    def _rows(self) -> Array:
+        return self._kept
 
-    def _row_of(self, feature: int) -> tuple[Array, int, Array]:
+    def _slot_of(self, feature: int) -> int:
         if feature not in self._features:
             self._read_rows(feature)
-        rows = self._rows[int(np.argmax(self._features == feature))]
-        return rows[:, None], 0, self._moments.products[:, feature]
+        return int(np.argmax(self._features == feature))
 
     def _read_rows(self, feature: int) -> None:
-        """Compute the row of a feature and of those likely to follow, in place of the older half of the rows."""
-        newer = self._per_pass - self._older
-        at_hand = set(self._features[newer : newer + self._per_pass].tolist())
-        likely = dict.fromkeys([feature, *self._coming, *self._candidates.best_first()])
+        """Compute the row of a feature and of those likely to follow, in place of the oldest that are not needed."""
+        contenders = self._candidates.best_first(self.selected.size - 1)
+        likely = dict.fromkeys([feature, *self._coming, *contenders, *self._training.best_first()])
+        at_hand = set(self._features.tolist())
         columns = np.array([column for column in likely if column not in at_hand][: self._per_pass], np.intp)
-        slots = slice(self._older, self._older + len(columns))
-        self.data.column_products(columns, self._rows[slots])
-        self._features[slots] = columns
-        self._older = newer
+        oldest_first = np.argsort(self._read_in, kind="stable")
+        slots = np.setdiff1d(oldest_first, self._slots, assume_unique=True)[: len(columns)]
+        self.data.column_products(columns, slots, self._kept)
+        self._features[slots], self._read_in[slots] = columns, self.data.passes
 
 
 class GramSelector(KeepingSelector):
     """Reads X once for the Gram matrices of all queries, and then never again, whatever λ and k are tried."""
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
-        super().__init__(data, capacity, can_drop=can_drop)
         n = data.n_features
-        self._grams = np.empty((data.n_queries, n, n))
-        self._products = data.query_grams(self._grams)
-        self._squares = np.diagonal(self._grams, axis1=1, axis2=2).copy()
+        grams = np.empty((data.n_queries, n, n))
+        products = data.query_grams(grams)
+        squares = np.diagonal(grams, axis1=1, axis2=2).copy()
+        super().__init__(data, capacity, QueryMoments(squares, products), can_drop=can_drop)
+        self._grams = grams.transpose(1, 0, 2)
 
-    def start(self, alpha: float) -> None:
-        """Select nothing, and bring the candidates back to their beginning."""
-        super().start(alpha)
-        self._candidates.start(self._squares, self._products, alpha)
+    def _rows(self) -> Array:
+        return self._grams
 
-    def _row_of(self, feature: int) -> tuple[Array, int, Array]:
-        return self._grams, feature, self._products[:, feature]
+    def _slot_of(self, feature: int) -> int:
+        return feature
 
 
 class DirectSelector(Selector):
@@ -155,23 +187,22 @@ class DirectSelector(Selector):
 
     def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
-        self._histories = np.empty((capacity, data.n_queries + 1, 2, capacity))  # β and ρ with those before
+        self.selected.histories = np.empty((capacity, capacity, 2, data.n_queries + 1))
 
     def errors_with(self, columns: Columns) -> Array:
         """Work through the columns, a block at a time, each block in one pass over X."""
         per_column = 8 * (self.data.n_queries + 1) * (3 * self.selected.size + 8)
         width = max(1, _BLOCK_BYTES // per_column)
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
-        changes = [self._worked_through(block)[0].changes(np.arange(len(block))) for block in blocks]
+        changes = [self._worked_through(block)[0].changes for block in blocks]
         return self.selected.error + np.concatenate(changes)
 
     def add(self, feature: int) -> None:
         """Select a feature: work through it once more, and keep what it has to do with those selected."""
         size = self.selected.size
         candidate, products, moments = self._worked_through(np.array([feature], np.intp))
-        self._histories[size, :, :, :size] = candidate.history(0, size)
-        self.selected.add(feature, candidate.moments(0))
-        self.selected.note_history(self._histories[size])
+        self.selected.histories[size, :size] = candidate.history[0, :size]
+        self.selected.add(feature, size, candidate.moments[0])
         if self.selected.can_drop:
             inner = np.column_stack([products[:, :, 0], moments.squares[:, 0]])
             self.selected.note_products(inner, moments.products[:, 0])
@@ -182,9 +213,8 @@ class DirectSelector(Selector):
         products = np.empty((self.data.n_queries, selected.size, len(columns)))
         moments = self.data.block_products(np.array(selected.features, np.intp), columns, products)
         candidates = Candidates(problems, len(columns), selected.size)
-        candidates.start(*moments, selected.alpha)
-        for step in range(selected.size):
-            candidates.sweep(step, products, step, selected, self._histories[step])
+        candidates.start(*moments)
+        candidates.bring_up(np.arange(len(columns)), selected, products.transpose(1, 0, 2), np.arange(selected.size))
         return candidates, products, moments
 
 

@@ -33,6 +33,8 @@ _MOST_NEWTON_STEPS = 30
 _NEWS = 0.01
 # Dual ascent ends where its gap is this part of the objective: Newton's method goes on from there.
 _APPROACH = 0.05
+# What a step may add to the height of a plane, as a multiple of the greatest height.
+_MOST_RISE = 4.0
 _LEAST_DECREASE, _LEAST_STEP = 1e-4, 1e-10
 # Near the minimum, differences of objectives are less than their rounding.
 _ROUNDING = 1e-13
@@ -48,10 +50,10 @@ def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: 
         return
     if planes.n_planes == 0:
         weights = approach(objective, planes, weights, _APPROACH)
+    progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
     while True:
-        bound = planes.bound(planes.combined(), objective.alpha, objective.center)
         objective.look(weights)
-        progress.see(weights, objective.value(weights), bound)
+        progress.see(weights, objective.value(weights))
         if not progress.goes_on:
             return
         planes.add(objective, weights, 0, objective.n_queries, _NEWS * progress.gap / objective.n_queries)
@@ -66,6 +68,9 @@ def _minimise_planes(
     while True:
         temperature = _SOFTNESS * gap / objective.n_queries
         weights, value = _minimise_softened(objective, planes, weights, temperature, _NEWTON_PART * gap)
+        progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
+        if progress.is_finished:
+            return weights
         left = progress.value - (value - temperature * float(np.log(planes.counts).sum()))
         if left >= _SHARPENING * gap or left <= _ROUNDING * progress.value:
             return weights
@@ -86,17 +91,28 @@ def _minimise_softened(
         direction = -_solve(planes.curvature() / temperature, alpha, gradient)
         least_fall = -_LEAST_DECREASE * float(gradient @ direction)
         slopes = planes.slopes(direction)
-        step = 1.0
+        step = _first_step(heights, slopes)
+        least = _LEAST_STEP * step
         while True:
             lower = planes.soften(heights, slopes, step, temperature) + objective.penalty(weights + step * direction)
-            if lower <= value - step * least_fall + _ROUNDING * abs(value) or step < _LEAST_STEP:
+            if lower <= value - step * least_fall + _ROUNDING * abs(value):
                 break
-            step /= 2
+            step = step / 2 if step > least else 0.0  # back to where it was, if nothing helps
+        if step == 0.0:
+            break
         weights, value = weights + step * direction, lower
         heights += step * slopes
-        if step < _LEAST_STEP:
-            break
     return weights, value
+
+
+def _first_step(heights: Array, slopes: Array) -> float:
+    """1, or less where planes would rise by more than a few times what they differ by now.
+
+    Where the soft maximum is almost straight in some direction, Newton's step along it is too long by orders of
+    magnitude.
+    """
+    steepest, largest = float(np.abs(slopes).max()), float(np.abs(heights).max())
+    return 1.0 if steepest <= _MOST_RISE * largest else _MOST_RISE * largest / steepest
 
 
 def _solve(hessian: Array, alpha: float, gradient: Array) -> Array:

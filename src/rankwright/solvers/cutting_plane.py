@@ -55,7 +55,7 @@ def minimise_by_cutting_planes(
         if "hot-start" not in tricks:
             planes.forget_duals()
             weights = center.copy()
-        _solve_programme(objective, planes, weights, progress.gap, is_exact="inexact" not in tricks)
+        _solve_programme(objective, planes, weights, progress.gap, tricks)
         if "drop-inactive" in tricks:
             planes.drop_idle(_IDLE_ROUNDS)
         weights = center - planes.combined() / alpha
@@ -71,9 +71,11 @@ def _step_on_each(objective: StructuredObjective, planes: Planes, weights: Array
 
 
 def _solve_programme(
-    objective: StructuredObjective, planes: Planes, weights: Array, gap: float, *, is_exact: bool
+    objective: StructuredObjective, planes: Planes, weights: Array, gap: float, tricks: Collection[str]
 ) -> None:
-    part, sweeps = (_EXACT, _MOST_SWEEPS) if is_exact else (_INEXACT, _MOST_INEXACT_SWEEPS)
+    part = _INEXACT if "inexact" in tricks else _EXACT
+    # What is left undone is done the next time, but only by those who go on from where they were.
+    sweeps = _MOST_INEXACT_SWEEPS if {"inexact", "hot-start"} <= set(tricks) else _MOST_SWEEPS
     everything = np.arange(objective.n_queries)
     least = 0.1 * part * gap / objective.n_queries
     for _ in range(sweeps):

@@ -106,6 +106,8 @@ class StructuredObjective:
         scores = np.empty(self.features.n_documents)
         offsets = self.features.offsets
         for_query_ranges(lambda first, last: self.features.scores(first, last, weights, scores), offsets)
+        if not self.features.are_finite:
+            self._check_finite(float(scores.sum()), self.n_queries)
         return scores
 
     def losses_at(self, scores: Array, point: Point) -> float:

@@ -51,7 +51,6 @@ def minimise_by_subgradients(
     least = _LEAST_NEARNESS if is_convex else progress.tolerance
     while progress.goes_on:
         if nearness <= least * line.value:
-            progress.settle()
             return
         shortest, bound = tangents.shortest(line.weights, line.value, nearness)
         bound = bound if is_convex else 0.0
@@ -78,7 +77,7 @@ class _Line:
     """
 
     def __init__(self, objective: StructuredObjective, weights: Array) -> None:
-        self._objective = objective
+        self._objective, self._is_convex = objective, objective.losses.targets is not None
         self.weights, self.scores = weights, objective.scores_of(weights)
         self.here, self.beyond, self._room = (objective.losses.point() for _ in range(3))
         self.value = objective.penalty(weights) + objective.losses_at(self.scores, self.here)
@@ -107,7 +106,7 @@ class _Line:
             touched = _Tangent(step, loss, float(self._room.gradient @ rates))
             value = penalty_at(step) + loss
             expected = penalty_at(step) + (near.at(step) if far is None else max(near.at(step), far.at(step)))
-            rises = fall + bend * step + touched.rate > 0 or value > best_value
+            rises = fall + bend * step + touched.rate > 0 or (value > best_value and not self._is_convex)
             if value < best_value:
                 best, best_value = step, value
             if rises:
@@ -117,7 +116,7 @@ class _Line:
                 near = touched
                 self.here, self._room = self._room, self.here
             is_least = value <= expected + _ROUNDING * abs(value) and far is not None
-            if is_least and (best > 0 or objective.losses.targets is not None):  # else lines may lie above the losses
+            if is_least and (best > 0 or self._is_convex):  # else lines may lie above the losses
                 break
             following = _least(fall, bend, near, far)
             if following == step:

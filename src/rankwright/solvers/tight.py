@@ -12,35 +12,39 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.solvers.document_planes import planes_of
-from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
 from rankwright.solvers.structured_result import Progress
 
 Array = npt.NDArray[np.float64]
-Minimise = Callable[[StructuredObjective, Planes, Array, Progress], None]
+Minimise = Callable[[StructuredObjective, Array, Progress], None]
 
-# The gap of each convex problem, as a part of its objective, and its steps at most.
-_INNER_TOLERANCE, _MOST_INNER_STEPS = 1e-3, 100
+# The gap of each convex problem is that asked for, but at most this part of its objective.
+_INNER_TOLERANCE = 1e-3
+_MOST_INNER_STEPS = 1000
 
 
 def minimise_tight(objective: StructuredObjective, weights: Array, progress: Progress, minimise: Minimise) -> None:
     """Descend from the weights until a convex problem lowers the bound by less than the tolerance."""
-    value = np.inf
+    value, is_solved = np.inf, False
     while True:
         scores = objective.scores_of(weights)
         before, value = value, objective.value_of(weights, scores)
         progress.see(weights, value)
-        if before - value <= progress.tolerance * value:
+        if is_solved and before - value <= progress.tolerance * value:
             progress.settle()
-        if not progress.goes_on:
+        if not progress.goes_on or before <= value:
             return
-        weights = _convex_minimum(objective, scores, progress.weights, minimise)
+        convex = _convex_problem(objective, scores, weights, progress.tolerance, minimise)
+        weights, is_solved = convex.weights, convex.is_finished
 
 
-def _convex_minimum(objective: StructuredObjective, scores: Array, weights: Array, minimise: Minimise) -> Array:
+def _convex_problem(
+    objective: StructuredObjective, scores: Array, weights: Array, tolerance: float, minimise: Minimise
+) -> Progress:
+    """The bound with its targets fixed to the ranking by these scores, minimised from the weights that have them."""
     losses = objective.losses.with_targets(objective.losses.predicted_targets(scores))
     convex = objective.with_losses(losses)
-    inner = Progress(weights, convex.value_of(weights, scores), _INNER_TOLERANCE, _MOST_INNER_STEPS)
-    minimise(convex, planes_of(convex), weights, inner)
-    return inner.weights
+    at_start = convex.value_of(weights, scores)
+    progress = Progress(weights, at_start, min(tolerance, _INNER_TOLERANCE), _MOST_INNER_STEPS)
+    minimise(convex, weights, progress)
+    return progress
