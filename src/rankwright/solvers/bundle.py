@@ -26,8 +26,8 @@ Array = npt.NDArray[np.float64]
 _SOFTNESS = 0.1
 # What part of the gap may be left by Newton's method.
 _NEWTON_PART = 0.02
-# The planes are made sharper while they leave less of the gap open than this part.
-_SHARPENING = 0.4
+# The planes are made sharper while they leave less of the gap open than this part, and by how much at most at a time.
+_SHARPENING, _MOST_SHARPENING = 0.4, 0.05
 _MOST_NEWTON_STEPS = 30
 # Planes that are lower than this part of the gap, shared among queries, tell nothing new.
 _NEWS = 0.01
@@ -51,30 +51,34 @@ def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: 
     if planes.n_planes == 0:
         weights = approach(objective, planes, weights, _APPROACH)
     progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
+    gap = 0.0
     while True:
         objective.look(weights)
         progress.see(weights, objective.value(weights))
         if not progress.goes_on:
             return
         planes.add(objective, weights, 0, objective.n_queries, _NEWS * progress.gap / objective.n_queries)
-        weights = _minimise_planes(objective, planes, weights, progress)
+        weights, gap = _minimise_planes(objective, planes, weights, progress, max(progress.gap, _MOST_SHARPENING * gap))
 
 
 def _minimise_planes(
-    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, progress: Progress
-) -> Array:
-    """The minimum of the planes, softened as much as what they leave open of the gap allows."""
-    gap = progress.gap
+    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, progress: Progress, gap: float
+) -> tuple[Array, float]:
+    """The minimum of the planes, softened as much as what they leave open of the gap allows, and how much that is.
+
+    It is sharpened from the gap given on, step by step: Newton's method finds the next minimum from the one before.
+    """
+    least_gap = _ROUNDING * max(progress.value, float(planes.margins.max()))
     while True:
         temperature = _SOFTNESS * gap / objective.n_queries
         weights, value = _minimise_softened(objective, planes, weights, temperature, _NEWTON_PART * gap)
         progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
         if progress.is_finished:
-            return weights
+            return weights, gap
         left = progress.value - (value - temperature * float(np.log(planes.counts).sum()))
-        if left >= _SHARPENING * gap or left <= _ROUNDING * progress.value:
-            return weights
-        gap = left
+        if left >= _SHARPENING * gap or gap <= least_gap:
+            return weights, gap
+        gap = max(left, _MOST_SHARPENING * gap, least_gap)
 
 
 def _minimise_softened(
@@ -82,7 +86,7 @@ def _minimise_softened(
 ) -> tuple[Array, float]:
     """Newton's method to within ``enough`` of the minimum; leaves its dual variables behind."""
     alpha, center = objective.alpha, objective.center
-    heights = planes.heights(weights)
+    heights, tallest = planes.heights(weights), float(planes.margins.max())
     value = planes.soften(heights, np.zeros_like(heights), 0.0, temperature) + objective.penalty(weights)
     for _ in range(_MOST_NEWTON_STEPS):
         gradient = alpha * (weights - center) + planes.combined()
@@ -91,11 +95,11 @@ def _minimise_softened(
         direction = -_solve(planes.curvature() / temperature, alpha, gradient)
         least_fall = -_LEAST_DECREASE * float(gradient @ direction)
         slopes = planes.slopes(direction)
-        step = _first_step(heights, slopes)
+        step = _first_step(max(float(np.abs(heights).max()), tallest), slopes)
         least = _LEAST_STEP * step
         while True:
             lower = planes.soften(heights, slopes, step, temperature) + objective.penalty(weights + step * direction)
-            if lower <= value - step * least_fall + _ROUNDING * abs(value):
+            if lower <= value - step * least_fall + _ROUNDING * max(abs(value), tallest):
                 break
             step = step / 2 if step > least else 0.0  # back to where it was, if nothing helps
         if step == 0.0:
@@ -105,14 +109,14 @@ def _minimise_softened(
     return weights, value
 
 
-def _first_step(heights: Array, slopes: Array) -> float:
-    """1, or less where planes would rise by more than a few times what they differ by now.
+def _first_step(tallest: float, slopes: Array) -> float:
+    """1, or less where planes would rise by more than a few times the tallest of them.
 
     Where the soft maximum is almost straight in some direction, Newton's step along it is too long by orders of
     magnitude.
     """
-    steepest, largest = float(np.abs(slopes).max()), float(np.abs(heights).max())
-    return 1.0 if steepest <= _MOST_RISE * largest else _MOST_RISE * largest / steepest
+    steepest = float(np.abs(slopes).max())
+    return 1.0 if steepest <= _MOST_RISE * tallest else _MOST_RISE * tallest / steepest
 
 
 def _solve(hessian: Array, alpha: float, gradient: Array) -> Array:

@@ -23,9 +23,9 @@ Array = npt.NDArray[np.float64]
 Trick = Literal["hot-start", "drop-inactive", "inexact", "single-update"]
 TRICKS: tuple[Trick, ...] = ("hot-start", "drop-inactive", "inexact", "single-update")
 
-# To what part of the gap the quadratic programme is solved, and with how many sweeps at most.
+# To what part of the gap the quadratic programme is solved, or of what was open when it began if that is less.
 _EXACT, _INEXACT = 0.01, 0.1
-_MOST_SWEEPS, _MOST_INEXACT_SWEEPS = 2000, 200
+_MOST_SWEEPS = 2000
 _NEGLIGIBLE = 1e-4
 # A constraint that was not active for more rounds is forgotten.
 _IDLE_ROUNDS = 5
@@ -73,11 +73,12 @@ def _step_on_each(objective: StructuredObjective, planes: Planes, weights: Array
 def _solve_programme(
     objective: StructuredObjective, planes: Planes, weights: Array, gap: float, tricks: Collection[str]
 ) -> None:
-    part = _INEXACT if "inexact" in tricks else _EXACT
-    # What is left undone is done the next time, but only by those who go on from where they were.
-    sweeps = _MOST_INEXACT_SWEEPS if {"inexact", "hot-start"} <= set(tricks) else _MOST_SWEEPS
     everything = np.arange(objective.n_queries)
-    least = 0.1 * part * gap / objective.n_queries
-    for _ in range(sweeps):
-        if planes.ascend(everything, objective.alpha, weights, least) <= part * gap:
+    least = _NEGLIGIBLE * gap / objective.n_queries
+    enough = _EXACT * gap
+    if "inexact" in tricks:
+        begun = planes.ascend(everything, objective.alpha, weights, least)
+        enough = max(enough, _INEXACT * min(begun, gap))
+    for _ in range(_MOST_SWEEPS):
+        if planes.ascend(everything, objective.alpha, weights, least) <= enough:
             break
