@@ -7,6 +7,7 @@ from typing import Literal
 
 Fold = int | Literal["avg"]
 
+OHSUMED = "OHSUMED"
 YAHOO = "Yahoo"  # the first of the two sets of Yahoo's challenge, which paper O calls YLTRC
 
 FOLDS = (1, 2, 3, 4, 5)
@@ -198,3 +199,12 @@ ORDER_PRESERVING_RESULTS = (
         },
     ),
 )
+
+# The baselines that came with LETOR 2.0, which paper L compares with: averages over five folds of OHSUMED.
+LETOR_BASELINES: dict[str, dict[str, float]] = {
+    "RankBoost": {"NDCG@1": 0.4977, "NDCG@3": 0.4726, "NDCG@5": 0.4502, "NDCG@10": 0.4356, "MAP": 0.4403},
+    "RankSVM": {"NDCG@1": 0.4952, "NDCG@3": 0.4649, "NDCG@5": 0.4579, "NDCG@10": 0.4411, "MAP": 0.4469},
+    "FRank": {"NDCG@1": 0.5449, "NDCG@3": 0.4995, "NDCG@5": 0.4688, "NDCG@10": 0.4423, "MAP": 0.4463},
+    "ListNet": {"NDCG@1": 0.5231, "NDCG@3": 0.4777, "NDCG@5": 0.4662, "NDCG@10": 0.4489, "MAP": 0.4496},
+    "AdaRank.MAP": {"NDCG@1": 0.5420, "NDCG@3": 0.4803, "NDCG@5": 0.4554, "NDCG@10": 0.4385, "MAP": 0.4419},
+}
