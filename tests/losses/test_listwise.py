@@ -185,3 +185,16 @@ def test_there_is_no_hessian():
     at = ListwiseHinge("ndcg@1", "softmax").on(rw.Queries(None, [1.0, 0.0])).at([0.0, 0.0])
     with pytest.raises(NotImplementedError, match="Hessian"):
         at.hessian_product([1.0, 0.0])
+
+
+def test_more_documents_of_one_level_than_16_bits_count():
+    grades = np.zeros(33_000)
+    grades[0] = 1
+    losses = ListwiseHinge("ndcg@2", reduce="softmax").on(rw.Queries(None, grades))
+    assert np.isfinite(losses.at(np.zeros(len(grades))).value)
+
+
+def test_many_levels_are_refused_in_words():
+    queries = rw.Queries(None, np.arange(900), ["many"] * 900)
+    with pytest.raises(rw.DataError, match="'many' has 900 documents of 900 levels"):
+        ListwiseHinge("ndcg", reduce="softmax").on(queries)

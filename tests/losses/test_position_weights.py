@@ -88,3 +88,20 @@ def test_rescaled_slacks_are_refused():
     losses = StructuredHinge("ndcg@2", rescale="slack").on(rw.Queries(None, [1.0, 0.0]))
     with pytest.raises(rw.ParameterError, match="rescale='margin'"):
         learned_position_weights(losses, np.zeros(2))
+
+
+def test_rows_in_any_order():
+    random = np.random.default_rng(3)
+    qid, grades, scores = np.repeat(np.arange(6), 8), random.integers(0, 3, 48), random.normal(size=48)
+    mixed = random.permutation(48)
+    together = StructuredHinge("ndcg@4").on(rw.Queries(None, grades, qid))
+    apart = StructuredHinge("ndcg@4").on(rw.Queries(None, grades[mixed], qid[mixed]))
+    learned = learned_position_weights(apart, scores[mixed])
+    least = together.with_position_weights(learned_position_weights(together, scores)).at(scores).value
+    assert apart.with_position_weights(learned).at(scores[mixed]).value == pytest.approx(least, rel=1e-3)
+
+
+def test_too_many_ranks():
+    losses = StructuredHinge("ndcg").on(rw.Queries(None, np.arange(60) % 3))
+    with pytest.raises(rw.ParameterError, match="lower the cutoff"):
+        learned_position_weights(losses, np.zeros(60))

@@ -216,3 +216,22 @@ def test_bad_data():
         losses.at([1.0, np.nan])
     with pytest.raises(rw.ParameterError, match="sample_weight"):
         StructuredHinge().on(rw.Queries(None, [1.0, 0.0]), [-1.0])
+
+
+def test_ranks_that_count_for_nothing_leave_the_others_exact():
+    random = np.random.default_rng(5)
+    for _ in range(40):
+        grades, scores = random.integers(0, 4, 7), random.normal(size=7).round(1)
+        queries = rw.Queries(None, grades)
+        longer = StructuredHinge("ndcg@3", [5, 4, 3, 2, 1], "tight").on(queries)
+        short = StructuredHinge("ndcg@3", "linear", "tight").on(queries)
+        with_zeros = longer.with_position_weights([3, 2, 1, 0, 0])
+        assert with_zeros.at(scores).value == pytest.approx(short.at(scores).value, abs=1e-12)
+
+
+def test_targets_of_tied_scores_are_an_ideal_ranking():
+    queries = rw.Queries(None, [0, 2, 1, 0])
+    losses = StructuredHinge("ndcg@2", bound="tight").on(queries)
+    assert losses.predicted_targets(np.zeros(4)).tolist() == [0, 2, 1, 0]
+    relevant_first = StructuredHinge("map", bound="tight").on(queries).predicted_targets(np.zeros(4))
+    assert (relevant_first[1:3] > 0).all() and (relevant_first[[0, 3]] < 0).all()

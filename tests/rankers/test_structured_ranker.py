@@ -457,3 +457,10 @@ def test_a_saved_model_predicts_as_before(ranker, tmp_path):
     np.testing.assert_array_equal(model.predict(queries), fitted.predict(queries))
     np.testing.assert_array_equal(model.rank(queries), fitted.rank(queries))
     assert "StructuredRanker" in repr(model)
+
+
+@pytest.mark.parametrize("solver", ["bundle", "subgradient"])
+def test_features_that_overflow(solver):
+    X, y, qid = collection()
+    with pytest.raises(rw.DataError, match="scale the features"):
+        rw.StructuredRanker("ndcg@3", 1.0, solver=solver).fit(1e160 * X, y, qid=qid)

@@ -169,3 +169,12 @@ def test_one_query_needs_a_centre_or_validation_queries():
         rw.StructuredRanker("ndcg@3", bound="tight").fit(X, y)
     ranker = rw.StructuredRanker("ndcg@3", bound="tight", center=CENTER).fit(X, y)
     assert ranker.objective_ >= 0
+
+
+@pytest.mark.parametrize("solver", ["bundle", "cutting-plane", "frank-wolfe", "conjugate-subgradient"])
+def test_it_leaves_zero(solver):
+    """At w = 0 all documents are tied: the first convex problem is that of an ideal ranking, not of the rows' order."""
+    queries = rw.datasets.make_queries(n_queries=40, n_features=10, seed=2).queries
+    ranker = rw.StructuredRanker("ndcg@5", 1.0, solver=solver, bound="tight", center=np.zeros(10)).fit(queries)
+    at_zero = rw.losses.StructuredHinge("ndcg@5", bound="tight").on(queries).at(np.zeros(queries.n_documents)).value
+    assert ranker.objective_ < 0.8 * at_zero

@@ -104,7 +104,7 @@ class SoftMaxima(ListwiseLosses):
             if states > _MOST_STATES:
                 raise DataError(
                     f"query {self.grouping.query_id(int(q))!r} has {queries.sizes[q]} documents of {n_levels[q]} "
-                    f"levels: its soft-maximum would take {states:.3g} states, above {_MOST_STATES:,}; lower the cutoff"
+                    f"levels: its soft-maximum would take more than {_MOST_STATES:,} states; lower the cutoff"
                 )
 
     def _n_states(self, size: int, n_levels: int) -> int:

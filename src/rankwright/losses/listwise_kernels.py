@@ -178,8 +178,8 @@ def ways(n_ranks: int, n_levels: int) -> Any:
 @kernel
 def all_counts(n_ranks: int, n_levels: int, size: int) -> Any:
     """Every way to take at most n documents of so many levels, a row of counts for each, ascending as words."""
-    table = np.empty((size, n_levels), np.int16)
-    counts = np.zeros(n_levels, np.int16)
+    table = np.empty((size, n_levels), np.int32)
+    counts = np.zeros(n_levels, np.int32)
     taken = 0
     for state in range(size):
         for g in range(n_levels):

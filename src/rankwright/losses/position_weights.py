@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from rankwright.engines.threads import sum_over_query_ranges
 from rankwright.errors import ParameterError
@@ -11,9 +12,15 @@ from rankwright.losses.structured import NDCGLosses
 
 _GAP = 1e-4
 _MOST_PLANES = 500
+_MOST_RANKS = 50  # of more, hundreds of linear programmes take minutes
 
 
-def learned_position_weights(losses: NDCGLosses, scores: Array) -> Array:
+def learned_position_weights(losses: NDCGLosses, scores: npt.ArrayLike) -> Array:
+    """`lowest_position_weights` for scores in the order of the caller's rows."""
+    return lowest_position_weights(losses, losses.grouped(scores, "score"))
+
+
+def lowest_position_weights(losses: NDCGLosses, scores: Array) -> Array:
     """min Σ_q ξ_q(A) over all A that do not rise, are not negative, and keep A(1).
 
     For given scores ξ_q is a maximum of functions linear in A, so convex. (With targets by scores, too: then what is
@@ -26,6 +33,8 @@ def learned_position_weights(losses: NDCGLosses, scores: Array) -> Array:
     """
     if losses.rescale != "margin":
         raise ParameterError("position weights can be learned with rescale='margin' alone")
+    if len(losses.position_weights) > _MOST_RANKS:
+        raise ParameterError(f"position weights can be learned for at most {_MOST_RANKS} ranks: lower the cutoff")
     planes = _Planes(losses, scores)
     best = losses.position_weights
     least, slopes, offset = planes.at(best)
@@ -81,4 +90,6 @@ def _lowest(slopes: Array, offsets: Array, top: float) -> tuple[Array, float]:
         return np.full(n, top), -np.inf
     steps = np.maximum(found.x[:-1], 0.0)
     weights = np.cumsum(steps[::-1])[::-1]
-    return weights * (top / weights[0]), float(found.fun)
+    weights *= top / weights[0]
+    weights[0] = top
+    return weights, float(found.fun)

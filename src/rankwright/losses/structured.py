@@ -16,7 +16,7 @@ from rankwright.losses import ndcg_kernels, precision_kernels
 from rankwright.losses.loss import Array, Loss, LossAtScores, Point, QueryLosses, query_weights
 from rankwright.measures.conventions import LARGEST_GRADE, Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
-from rankwright.measures.sorting import KEEP_ORDER, rank_documents
+from rankwright.measures.sorting import BY_SECOND_KEY, KEEP_ORDER, rank_documents
 
 Bound = Literal["convex", "tight"]
 Rescale = Literal["margin", "slack"]
@@ -116,7 +116,8 @@ class NDCGLosses(StructuredLosses):
     def _set_position_weights(self, position_weights: Array) -> None:
         self.position_weights = position_weights
         slope = np.arctan2(self.discounts, position_weights)
-        ends = [int(slope.argmin()), int(slope.argmax())]
+        counts = (position_weights > 0) | (self.discounts > 0)  # where both are 0, no document is better than another
+        ends = [int(np.where(counts, slope, np.inf).argmin()), int(np.where(counts, slope, -np.inf).argmax())]
         self._rows = np.zeros((2, max(len(slope), int(np.diff(self.offsets).max(initial=1)))))
         self._rows[:, : len(slope)] = position_weights, self.discounts
         # The flattest and the steepest pair (A_r, D_r), and the mean of all: `assignment_kernels` says what for.
@@ -186,8 +187,8 @@ class NDCGLosses(StructuredLosses):
         )
 
     def predicted_targets(self, scores: Array) -> Array:
-        """A of the ranking by scores."""
-        order = ranking_by_scores(scores, self.offsets)
+        """A of the ranking by scores; of tied documents the better comes first, so that less is asked of scores."""
+        order = ranking_by_scores(scores, self.offsets, -self._gains)
         place = np.arange(self.n_documents) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
         counts = place < len(self.position_weights)
         targets = np.zeros(self.n_documents)
@@ -246,9 +247,9 @@ class APLosses(StructuredLosses):
         return point
 
     def predicted_targets(self, scores: Array) -> Array:
-        """c of the ranking by scores."""
+        """c of the ranking by scores; of tied documents the relevant ones come first."""
         targets = np.zeros(self.n_documents)
-        order = ranking_by_scores(scores, self.offsets)
+        order = ranking_by_scores(scores, self.offsets, -self._is_relevant.astype(np.float64))
         precision_kernels.add_predicted(scores, order, self.offsets, self._is_relevant, self.weights, targets)
         return targets
 
@@ -290,12 +291,11 @@ def _means_of_ties(values: Array, keys: Array, offsets: npt.NDArray[np.int64]) -
     return means
 
 
-def ranking_by_scores(scores: Array, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """The documents of each query by descending score; tied ones keep their order."""
+def ranking_by_scores(scores: Array, offsets: npt.NDArray[np.int64], keys: Array = _NO_KEYS) -> npt.NDArray[np.int32]:
+    """The documents of each query by descending score; tied ones by ascending key, or else in their order."""
     order = np.empty(len(scores), np.int32)
-    for_query_ranges(
-        lambda first, last: rank_documents(scores, _NO_KEYS, KEEP_ORDER, offsets, first, last, order), offsets
-    )
+    ties = BY_SECOND_KEY if len(keys) else KEEP_ORDER
+    for_query_ranges(lambda first, last: rank_documents(scores, keys, ties, offsets, first, last, order), offsets)
     return order
 
 
@@ -365,10 +365,7 @@ def ranks_and_gains(
     queries: Queries, measure: Measure, convention: Convention, position_weights: Any
 ) -> tuple[Array, Array, Array]:
     """The gain of each document, each query's together; D and A of as many ranks as either of them counts."""
-    depth = int(queries.sizes.max(initial=1))
-    if measure.cutoff is not None:
-        depth = min(depth, measure.cutoff)
-    discounts = convention.discounts(measure.cutoff or depth)
+    discounts = convention.discounts(measure.cutoff or int(queries.sizes.max(initial=1)))
     weights = position_weights_of(position_weights, measure, len(discounts), discounts)
     longest = max(np.flatnonzero(weights)[-1] + 1, len(discounts))
     discounts, weights = (

@@ -13,11 +13,10 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.data.products import FeatureProducts
-from rankwright.data.queries import Queries
 from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss
-from rankwright.losses.position_weights import learned_position_weights
+from rankwright.losses.position_weights import lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
@@ -186,7 +185,7 @@ class StructuredRanker(PathRanker):
         """The task with w₀ of its own queries: a part of them must not know the grades of the others."""
         if self.bound == "convex" or self.center is not None:
             return task
-        return replace(task, center=_regression(task.queries, task.valid, task.measures))
+        return replace(task, center=_regression(task))
 
     def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
@@ -213,7 +212,7 @@ class StructuredRanker(PathRanker):
             losses = solution.state.losses
             assert isinstance(losses, NDCGLosses)
             learned = losses.with_position_weights(
-                learned_position_weights(losses, objective.scores_of(solution.weights))
+                lowest_position_weights(losses, objective.scores_of(solution.weights))
             )
             following = self._minimise(objective.with_losses(learned), solution.weights, None, watch)
             if following.value >= solution.value:
@@ -300,9 +299,9 @@ class StructuredRanker(PathRanker):
             )
 
 
-def _regression(queries: Queries, valid: Queries | None, measures: tuple[Measure, ...]) -> Array:
-    """The weights of a regression on the grades, its λ chosen by the first of the measures."""
-    if valid is None and queries.n_queries < 2:
+def _regression(task: Task) -> Array:
+    """The weights of a regression on the grades, its λ chosen by the first of the measures; queries weigh alike."""
+    if task.valid is None and task.queries.n_queries < 2:
         raise DataError("center: the λ of its regression is chosen by leaving queries out, but there is only one")
-    ranker = RegressionRanker(alpha=search(), measures=measures[:1]).fit(queries, valid=valid)
-    return ranker.coef_
+    ranker = RegressionRanker(alpha=search(), measures=task.measures[:1], convention=task.convention)
+    return ranker.fit(task.queries, valid=task.valid).coef_

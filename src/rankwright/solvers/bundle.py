@@ -33,6 +33,8 @@ _MOST_NEWTON_STEPS = 30
 _NEWS = 0.01
 # Dual ascent ends where its gap is this part of the objective: Newton's method goes on from there.
 _APPROACH = 0.05
+# So many rounds that neither lower the objective nor raise the bound are the end: rounding allows no more.
+_MOST_IDLE = 30
 # What a step may add to the height of a plane, as a multiple of the greatest height.
 _MOST_RISE = 4.0
 _LEAST_DECREASE, _LEAST_STEP = 1e-4, 1e-10
@@ -51,14 +53,16 @@ def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: 
     if planes.n_planes == 0:
         weights = approach(objective, planes, weights, _APPROACH)
     progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
-    gap = 0.0
-    while True:
+    gap, idle = 0.0, 0
+    while idle < _MOST_IDLE:
+        known = (progress.value, progress.bound)
         objective.look(weights)
         progress.see(weights, objective.value(weights))
         if not progress.goes_on:
             return
         planes.add(objective, weights, 0, objective.n_queries, _NEWS * progress.gap / objective.n_queries)
         weights, gap = _minimise_planes(objective, planes, weights, progress, max(progress.gap, _MOST_SHARPENING * gap))
+        idle = idle + 1 if known == (progress.value, progress.bound) else 0
 
 
 def _minimise_planes(
@@ -76,7 +80,7 @@ def _minimise_planes(
         if progress.is_finished:
             return weights, gap
         left = progress.value - (value - temperature * float(np.log(planes.counts).sum()))
-        if left >= _SHARPENING * gap or gap <= least_gap:
+        if not left < _SHARPENING * gap or gap <= least_gap:
             return weights, gap
         gap = max(left, _MOST_SHARPENING * gap, least_gap)
 

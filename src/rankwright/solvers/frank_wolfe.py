@@ -73,6 +73,7 @@ def approach(objective: StructuredObjective, planes: Planes, weights: Array, par
     first, last = objective.groups()[0]
     objective.look(weights, first, last)
     planes.add(objective, weights, first, last, 0.0)
+    objective.check_finite(planes.mean_size())
     alpha = max(objective.alpha, _FIRST_ALPHA * planes.mean_size())
     weights = objective.center.copy()
     least = 0.0

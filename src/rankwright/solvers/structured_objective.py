@@ -62,22 +62,21 @@ class StructuredObjective:
         self._calls["argmax"] += last - first
         if last == self.n_queries:
             self.features.passes += 1
-        if not self.features.are_finite:
-            self._check_finite(float(self.scores[offsets[first] : offsets[last]].sum()), last)
 
     def _look(self, weights: Array, first: int, last: int) -> None:
         features = self.features
         for begin, end in features.blocks(first, last):
             features.scores(begin, end, weights, self.scores)
+            self.check_finite(float(self.scores[features.offsets[begin] : features.offsets[end]].sum()))
             self.losses.evaluate(begin, end, self.scores, self.point)
             if not self.is_wide:
                 features.query_products(begin, end, self.point.gradient, self.vectors)
 
-    def _check_finite(self, number: float, last: int) -> None:
+    def check_finite(self, number: float) -> None:
+        """Refuse numbers that are not, and say which feature is the cause if one is."""
         if not np.isfinite(number):
             check_features(self.features.queries)
-            raise DataError("the scores overflow: scale the features down")
-        self.features.are_finite = last == self.n_queries
+            raise DataError("the numbers overflow: scale the features, or sample_weight, down")
 
     def penalty(self, weights: Array) -> float:
         """½ λ‖w − w₀‖²."""
@@ -106,8 +105,7 @@ class StructuredObjective:
         scores = np.empty(self.features.n_documents)
         offsets = self.features.offsets
         for_query_ranges(lambda first, last: self.features.scores(first, last, weights, scores), offsets)
-        if not self.features.are_finite:
-            self._check_finite(float(scores.sum()), self.n_queries)
+        self.check_finite(float(scores.sum()))
         return scores
 
     def losses_at(self, scores: Array, point: Point) -> float:

@@ -54,6 +54,7 @@ def minimise_by_subgradients(
             return
         shortest, bound = tangents.shortest(line.weights, line.value, nearness)
         bound = bound if is_convex else 0.0
+        objective.check_finite(float(shortest @ shortest))
         if float(shortest @ shortest) <= 2 * objective.alpha * nearness:
             nearness *= _SHARPER
             progress.raise_bound(bound)
