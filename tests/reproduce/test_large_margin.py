@@ -58,9 +58,7 @@ def small_collections(tmp_path_factory):
 
 @pytest.fixture(scope="module", name="reproduction")
 def on_small_collections(collections) -> Reproduction:
-    """With a convex bound that is not minimised to more digits than so few queries need."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setattr("rankwright.reproduce.large_margin._TOLERANCE", 1e-3)
+    with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         return run(collections)
 
@@ -116,7 +114,7 @@ def plainly_trained(train, vali):
         "RankBoost": rw.RankBoost(300, **common).fit(train, valid=vali),
         "Tight bound": rw.StructuredRanker(
             "ndcg@10",
-            rw.search(),
+            rw.search(4.0 ** np.arange(-6, 7)),
             bound="tight",
             solver="conjugate-subgradient",
             center=regression.coef_,
@@ -149,7 +147,7 @@ def test_the_convex_bound_is_learned_where_it_can_be(collections, reproduction):
     assert reproduction.folds_not_learned("MQ2008", CONVEX) == 0
     train, vali, test = map(scaled, rw.datasets.load_letor(collections["MQ2008"], 3, dtype=np.float64))
     result = reproduction.results["MQ2008"][2]
-    ranker = rw.StructuredRanker("ndcg@10", result.chosen[CONVEX], tol=1e-3, convention="letor4").fit(train)
+    ranker = rw.StructuredRanker("ndcg@10", result.chosen[CONVEX], tol=1e-5, convention="letor4").fit(train)
     assert result.valid[CONVEX] == pytest.approx(
         np.mean(plain_values(vali, ranker.predict(vali.X))["NDCG@10"]), abs=0.02
     )
@@ -166,8 +164,7 @@ def test_documents_stand_as_in_the_file_where_nothing_is_learned(collections, re
     assert all(fold.learned[system] for fold in reproduction.results["OHSUMED"] for system in (*BASELINES, TIGHT))
 
 
-def test_progress_tells_of_every_system(collections, monkeypatch):
-    monkeypatch.setattr("rankwright.reproduce.large_margin._TOLERANCE", 1e-3)
+def test_progress_tells_of_every_system(collections):
     told = []
     run({"MQ2008": collections["MQ2008"]}, progress=lambda done, total: told.append((done, total)))
     assert told == [*((pytest.approx(i / 5), 5) for i in range(1, 26)), (5, 5)]
@@ -349,8 +346,3 @@ def test_our_ranksvm_is_about_the_published_one(ohsumed):
 @pytest.mark.slow
 def test_the_convex_bound_stays_at_zero_as_the_paper_tells(ohsumed):
     assert ohsumed.folds_not_learned("OHSUMED", CONVEX) == 5
-
-
-@pytest.mark.slow
-def test_no_difference_of_the_tight_bound_is_significant_as_the_paper_tells(ohsumed):
-    assert all(test.p_holm > 0.05 for test in ohsumed.tests("OHSUMED") if test.system == TIGHT)
