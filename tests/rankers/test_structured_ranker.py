@@ -464,3 +464,10 @@ def test_features_that_overflow(solver):
     X, y, qid = collection()
     with pytest.raises(rw.DataError, match="scale the features"):
         rw.StructuredRanker("ndcg@3", 1.0, solver=solver).fit(1e160 * X, y, qid=qid)
+
+
+def test_learned_positions_and_early_stopping_exclude_each_other():
+    X, y, qid = collection()
+    ranker = rw.StructuredRanker("ndcg@3", position_weights="learned", early_stopping=True)
+    with pytest.raises(rw.ParameterError, match="early_stopping"):
+        ranker.fit(X, y, qid=qid, valid=rw.Queries(X, y, qid))

@@ -102,6 +102,7 @@ class StructuredRanker(PathRanker):
     converged_ : whether the gap, ``argmax_gap_`` aside, is within ``tol``
         With the tight bound, whether descent has come to an end.
     n_iter_, passes_, argmax_calls_ : steps for the λ used; readings of X and most violating rankings found for all λ
+        (Cross-validation, the regression for w₀ and the search for A are not counted.)
     position_weights_ : A, for NDCG
     argmax_gap_ : by how much the objective can be above ``objective_``, as the search found no better rankings; 0 with
         margin rescaling, which finds the best
@@ -168,6 +169,8 @@ class StructuredRanker(PathRanker):
             raise ParameterError("position_weights='learned' is for NDCG: AP compares pairs, not positions")
         if learns and self.rescale == "slack":
             raise ParameterError("position_weights='learned' needs rescale='margin'")
+        if learns and self.early_stopping:
+            raise ParameterError("position_weights='learned' takes several fits, so early_stopping must be False")
         return learns
 
     def _check_parameters(self) -> None:

@@ -96,7 +96,9 @@ def _minimise_softened(
         gradient = alpha * (weights - center) + planes.combined()
         if float(gradient @ gradient) <= 2 * alpha * enough:
             break
-        direction = -_solve(planes.curvature() / temperature, alpha, gradient)
+        hessian = planes.curvature() / temperature
+        objective.check_finite(float(np.trace(hessian)))
+        direction = -_solve(hessian, alpha, gradient)
         least_fall = -_LEAST_DECREASE * float(gradient @ direction)
         slopes = planes.slopes(direction)
         step = _first_step(max(float(np.abs(heights).max()), tallest), slopes)
