@@ -15,7 +15,7 @@ from rankwright.cli.main import app
 from rankwright.data.files import read_queries
 
 COMMANDS = ("evaluate", "inspect", "convert", "select", "train", "predict", "reproduce")
-REPRODUCTIONS = ("greedy-rankrls", "order-preserving")
+REPRODUCTIONS = ("greedy-rankrls", "order-preserving", "large-margin")
 
 
 def command(*arguments, **options):

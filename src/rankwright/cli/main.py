@@ -23,7 +23,7 @@ from rankwright.cli.evaluate import evaluate
 from rankwright.cli.inspect import inspect
 from rankwright.cli.output import Exit, Failure
 from rankwright.cli.predict import predict
-from rankwright.cli.reproduce import greedy_rankrls, order_preserving
+from rankwright.cli.reproduce import greedy_rankrls, large_margin, order_preserving
 from rankwright.cli.select import select
 from rankwright.cli.train import train
 from rankwright.errors import ParameterError, RankwrightError
@@ -55,6 +55,7 @@ for command in (evaluate, inspect, convert, select, train, predict):
 reproduce = typer.Typer(rich_markup_mode=None, help="Repeat the experiments of a paper.", epilog=_EXIT_CODES)
 reproduce.command(epilog=_EXIT_CODES)(greedy_rankrls)
 reproduce.command(epilog=_EXIT_CODES)(order_preserving)
+reproduce.command(epilog=_EXIT_CODES)(large_margin)
 app.add_typer(reproduce, name="reproduce")
 
 

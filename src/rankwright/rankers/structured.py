@@ -72,8 +72,8 @@ class StructuredRanker(PathRanker):
         Frank–Wolfe slow down as λ falls; the two subgradient methods take the least memory.
     bound : "convex" or "tight"
         The convex one has a certificate, but with noisy data it may be least at w = w₀, which is told. The tight one is
-        not convex: it is descended from w₀, by subgradients as in the paper, or with the other solvers by a sequence of
-        convex problems, and never rises.
+        not convex: it is descended from w₀, by subgradients as in the paper and then (or, with the other solvers, at
+        once) by a sequence of convex problems. It never rises.
     position_weights : "linear", "inverse-sqrt", "discount", numbers, or "learned"
         A(1), A(2), …: max(k + 1 − r, 0), 1/√r, the discount of the measure, or these; "learned" begins with "linear",
         then lowers the objective by A and by w in turn, A(1) staying as it is. For NDCG only.
@@ -234,10 +234,10 @@ class StructuredRanker(PathRanker):
             objective.center, at_center, self.tol, self.max_iter or _MOST_STEPS, watch
         )
         if "subgradient" in self.solver:
-            by_subgradients = partial(minimise_by_subgradients, is_conjugate=self.solver == "conjugate-subgradient")
-            by_subgradients(objective, weights, progress)
-            if self.bound == "tight":  # which subgradients may take for the end of descent where it is not
-                minimise_tight(objective, progress.weights, progress, by_subgradients)
+            is_conjugate = self.solver == "conjugate-subgradient"
+            minimise_by_subgradients(objective, weights, progress, is_conjugate=is_conjugate)
+            if self.bound == "tight":  # subgradients may not find the way on where there is one
+                minimise_tight(objective, progress.weights, progress, self._by_new_planes)
         elif self.bound == "tight":
             minimise_tight(objective, weights, progress, self._by_new_planes)
         else:
@@ -266,7 +266,7 @@ class StructuredRanker(PathRanker):
     def _by_planes(self) -> Any:
         if self.solver == "cutting-plane":
             return partial(minimise_by_cutting_planes, tricks=frozenset(self.tricks))
-        return {"bundle": minimise_by_bundle, "frank-wolfe": minimise_by_frank_wolfe}[self.solver]
+        return minimise_by_frank_wolfe if self.solver == "frank-wolfe" else minimise_by_bundle
 
     # What is told
 
