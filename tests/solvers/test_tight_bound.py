@@ -42,7 +42,7 @@ def test_descent_never_rises(solver, measure, rescale):
 @pytest.mark.parametrize("solver", SUBGRADIENTS)
 @pytest.mark.parametrize("measure", LOSSES)
 def test_every_step_along_a_line_goes_down(solver, measure, monkeypatch):
-    """What is told is the least so far; here is what each step has led to. Convex problems on the way have their own."""
+    """What is told is the least so far; here is what each step has led to, those of convex problems aside."""
     values, owners = [], []
     see = structured_result.Progress.see
 
