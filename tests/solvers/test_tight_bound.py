@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize_scalar
 
 import rankwright as rw
-from rankwright.solvers import structured_result
+from rankwright.solvers.descent import Descent
 from tests.solvers.programme import CENTER, Programme, average_precision, collection, ndcg
 
 PLANES = ["bundle", "cutting-plane", "frank-wolfe"]
@@ -44,7 +44,7 @@ def test_descent_never_rises(solver, measure, rescale):
 def test_every_step_along_a_line_goes_down(solver, measure, monkeypatch):
     """What is told is the least so far; here is what each step has led to, those of convex problems aside."""
     values, owners = [], []
-    see = structured_result.Progress.see
+    see = Descent.see
 
     def note(self, weights, value, bound=-np.inf):
         owners.append(self)
@@ -52,7 +52,7 @@ def test_every_step_along_a_line_goes_down(solver, measure, monkeypatch):
             values.append(value)
         see(self, weights, value, bound)
 
-    monkeypatch.setattr(structured_result.Progress, "see", note)
+    monkeypatch.setattr(Descent, "see", note)
     for seed in range(4):
         X, y, qid = collection(seed)
         values.clear()

@@ -55,7 +55,7 @@ class ListwiseLosses(QueryLosses):
 
     def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
         """No method that needs it can minimise this loss."""
-        raise NotImplementedError("the listwise hinge has no Hessian-vector product")
+        raise ParameterError("the listwise hinge has no Hessian-vector product: reduce by 'max', or take its gradient")
 
 
 class HingeSums(ListwiseLosses):

@@ -22,9 +22,9 @@ from rankwright.measures.measure import Measure, measures_of
 from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
-from rankwright.solvers import structured_result
 from rankwright.solvers.bundle import minimise_by_bundle
 from rankwright.solvers.cutting_plane import TRICKS, Trick, minimise_by_cutting_planes
+from rankwright.solvers.descent import Descent
 from rankwright.solvers.document_planes import planes_of
 from rankwright.solvers.frank_wolfe import minimise_by_frank_wolfe
 from rankwright.solvers.planes import Planes
@@ -230,9 +230,7 @@ class StructuredRanker(PathRanker):
     ) -> Solution:
         """The weights for one λ and one A."""
         at_center = objective.value_at_center()
-        progress = structured_result.Progress(
-            objective.center, at_center, self.tol, self.max_iter or _MOST_STEPS, watch
-        )
+        progress = Descent(objective.center, at_center, self.tol, self.max_iter or _MOST_STEPS, watch)
         if "subgradient" in self.solver:
             is_conjugate = self.solver == "conjugate-subgradient"
             minimise_by_subgradients(objective, weights, progress, is_conjugate=is_conjugate)
@@ -250,9 +248,7 @@ class StructuredRanker(PathRanker):
         details = _Details(objective.argmax_calls, unsure, objective.losses, planes, at_center)
         return best._replace(gap=best.gap + unsure, state=details)
 
-    def _by_new_planes(
-        self, objective: StructuredObjective, weights: Array, progress: structured_result.Progress
-    ) -> None:
+    def _by_new_planes(self, objective: StructuredObjective, weights: Array, progress: Descent) -> None:
         self._by_planes()(objective, planes_of(objective), weights, progress)
 
     def _argmax_gap(self, objective: StructuredObjective, weights: Array) -> float:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from rankwright.solvers.descent import Descent
 from rankwright.solvers.frank_wolfe import approach, minimise_by_frank_wolfe
 from rankwright.solvers.planes import FeaturePlanes, Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-from rankwright.solvers.structured_result import Progress
 
 Array = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ _LEAST_DECREASE, _LEAST_STEP = 1e-4, 1e-10
 _ROUNDING = 1e-13
 
 
-def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: Array, progress: Progress) -> None:
+def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: Array, progress: Descent) -> None:
     """Go on from these planes and weights until progress is enough.
 
     Newton's method takes features × features numbers: of wide data it is Frank–Wolfe that minimises.
@@ -66,7 +66,7 @@ def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: 
 
 
 def _minimise_planes(
-    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, progress: Progress, gap: float
+    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, progress: Descent, gap: float
 ) -> tuple[Array, float]:
     """The minimum of the planes, softened as much as what they leave open of the gap allows, and how much that is.
 

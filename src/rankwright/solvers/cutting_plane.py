@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.solvers.descent import Descent
 from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-from rankwright.solvers.structured_result import Progress
 
 Array = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def minimise_by_cutting_planes(
     objective: StructuredObjective,
     planes: Planes,
     weights: Array,
-    progress: Progress,
+    progress: Descent,
     tricks: Collection[str] = TRICKS,
 ) -> None:
     """Find violated constraints and solve the quadratic programme in turn until progress is enough."""

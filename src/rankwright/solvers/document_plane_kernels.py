@@ -16,7 +16,7 @@ from rankwright.data.product_kernels import (
     sparse_scores,
 )
 from rankwright.engines.compile import kernel
-from rankwright.solvers.plane_kernels import ascend_query, place_for
+from rankwright.solvers.plane_kernels import ascend_query, keep_active, place_for
 
 
 @kernel
@@ -119,23 +119,13 @@ def drop_idle(
     most: int, offsets: Any, coefficients: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any
 ) -> None:
     """As `plane_kernels.drop_idle`."""
+    kept = np.empty(len(coefficients), np.int64)
     for q in range(len(counts)):
-        kept = 1
+        counts[q] = keep_active(most, margins[q], duals[q], gram[q], counts[q], idle[q], kept)
         for i in range(1, counts[q]):
-            if duals[q, i] == 0.0 and idle[q, i] > most:
-                continue
-            if i != kept:
+            if kept[i] != i:
                 for d in range(offsets[q], offsets[q + 1]):
-                    coefficients[kept, d] = coefficients[i, d]
-                margins[q, kept], duals[q, kept], idle[q, kept] = margins[q, i], duals[q, i], idle[q, i]
-                for j in range(counts[q]):
-                    gram[q, kept, j] = gram[q, i, j]
-                for j in range(counts[q]):
-                    gram[q, j, kept] = gram[q, j, i]
-            kept += 1
-        for i in range(kept, counts[q]):
-            duals[q, i] = 0.0
-        counts[q] = kept
+                    coefficients[i, d] = coefficients[kept[i], d]
 
 
 @kernel

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.solvers.descent import Descent
 from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-from rankwright.solvers.structured_result import Progress
 
 Array = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ _MOST_APPROACHES = 20
 _FIRST_ALPHA = 2.0
 
 
-def minimise_by_frank_wolfe(objective: StructuredObjective, planes: Planes, weights: Array, progress: Progress) -> None:
+def minimise_by_frank_wolfe(objective: StructuredObjective, planes: Planes, weights: Array, progress: Descent) -> None:
     """Read X with steps on the way, then at fixed weights for a certificate, until progress is enough.
 
     Where planes are known already it begins from their dual variables, not from the weights.

@@ -103,25 +103,38 @@ def add_planes(
 
 
 @kernel
+def keep_active(most: int, margins: Any, duals: Any, gram: Any, count: int, idle: Any, kept: Any) -> int:
+    """Move the planes of a query together that have not been idle for more than ``most`` rounds; returns their number.
+
+    ``kept`` has the place where each of them was: their vectors are the caller's to move.
+    """
+    n_kept = 1
+    for i in range(1, count):
+        if duals[i] == 0.0 and idle[i] > most:
+            continue
+        kept[n_kept] = i
+        if i != n_kept:
+            margins[n_kept], duals[n_kept], idle[n_kept] = margins[i], duals[i], idle[i]
+            for j in range(count):
+                gram[n_kept, j] = gram[i, j]
+            for j in range(count):
+                gram[j, n_kept] = gram[j, i]
+        n_kept += 1
+    for i in range(n_kept, count):
+        duals[i] = 0.0
+    return n_kept
+
+
+@kernel
 def drop_idle(most: int, vectors: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any) -> None:
     """Forget the planes that have been idle for more than ``most`` rounds, and move the others together."""
+    kept = np.empty(vectors.shape[1], np.int64)
     for q in range(len(counts)):
-        kept = 1
+        counts[q] = keep_active(most, margins[q], duals[q], gram[q], counts[q], idle[q], kept)
         for i in range(1, counts[q]):
-            if duals[q, i] == 0.0 and idle[q, i] > most:
-                continue
-            if i != kept:
+            if kept[i] != i:
                 for f in range(vectors.shape[2]):
-                    vectors[q, kept, f] = vectors[q, i, f]
-                margins[q, kept], duals[q, kept], idle[q, kept] = margins[q, i], duals[q, i], idle[q, i]
-                for j in range(counts[q]):
-                    gram[q, kept, j] = gram[q, i, j]
-                for j in range(counts[q]):
-                    gram[q, j, kept] = gram[q, j, i]
-            kept += 1
-        for i in range(kept, counts[q]):
-            duals[q, i] = 0.0
-        counts[q] = kept
+                    vectors[q, i, f] = vectors[q, kept[i], f]
 
 
 @kernel

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from rankwright.losses.loss import Point
 from rankwright.solvers import plane_kernels
+from rankwright.solvers.descent import Descent
 from rankwright.solvers.structured_objective import StructuredObjective
-from rankwright.solvers.structured_result import Progress
 
 Array = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ _SERIOUS = 0.1
 
 
 def minimise_by_subgradients(
-    objective: StructuredObjective, weights: Array, progress: Progress, *, is_conjugate: bool
+    objective: StructuredObjective, weights: Array, progress: Descent, *, is_conjugate: bool
 ) -> None:
     """Descend from the weights until progress is enough; the objective never rises."""
     line = _Line(objective, weights)

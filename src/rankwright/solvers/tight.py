@@ -12,18 +12,18 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.solvers.descent import Descent
 from rankwright.solvers.structured_objective import StructuredObjective
-from rankwright.solvers.structured_result import Progress
 
 Array = npt.NDArray[np.float64]
-Minimise = Callable[[StructuredObjective, Array, Progress], None]
+Minimise = Callable[[StructuredObjective, Array, Descent], None]
 
 # The gap of each convex problem is that asked for, but at most this part of its objective.
 _INNER_TOLERANCE = 1e-3
 _MOST_INNER_STEPS = 1000
 
 
-def minimise_tight(objective: StructuredObjective, weights: Array, progress: Progress, minimise: Minimise) -> None:
+def minimise_tight(objective: StructuredObjective, weights: Array, progress: Descent, minimise: Minimise) -> None:
     """Descend from the weights until a convex problem lowers the bound by less than the tolerance."""
     value, is_solved = np.inf, False
     while True:
@@ -40,11 +40,11 @@ def minimise_tight(objective: StructuredObjective, weights: Array, progress: Pro
 
 def _convex_problem(
     objective: StructuredObjective, scores: Array, weights: Array, tolerance: float, minimise: Minimise
-) -> Progress:
+) -> Descent:
     """The bound with its targets fixed to the ranking by these scores, minimised from the weights that have them."""
     losses = objective.losses.with_targets(objective.losses.predicted_targets(scores))
     convex = objective.with_losses(losses)
     at_start = convex.value_of(weights, scores)
-    progress = Progress(weights, at_start, min(tolerance, _INNER_TOLERANCE), _MOST_INNER_STEPS)
+    progress = Descent(weights, at_start, min(tolerance, _INNER_TOLERANCE), _MOST_INNER_STEPS)
     minimise(convex, weights, progress)
     return progress

@@ -1,4 +1,4 @@
-"""What structured solvers tell, while they run and in the end."""
+"""How far a structured solver has come: the least objective, the greatest lower bound, and when to end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 AfterStep = Callable[[Array, float, float], bool]
 
 
-class Progress:
+class Descent:
     """The least objective and the greatest lower bound so far; ends a solver when they are near enough."""
 
     def __init__(
