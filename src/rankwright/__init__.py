@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankwright._version import __version__
 
 if TYPE_CHECKING:
-    from rankwright import datasets, losses
+    from rankwright import datasets, losses, theory
     from rankwright.data.files import read_queries, read_scores, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -73,6 +73,7 @@ _NAMES = {
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.datasets": ("datasets",),
     "rankwright.losses": ("losses",),
+    "rankwright.theory": ("theory",),
     "rankwright.errors": ("DataError", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.measures": (
         "AP",
@@ -174,6 +175,7 @@ __all__ = [
     "read_svmlight",
     "save_model",
     "search",
+    "theory",
     "write_parquet",
     "write_queries",
     "write_svmlight",

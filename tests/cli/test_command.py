@@ -14,7 +14,12 @@ import rankwright
 from rankwright.cli.main import app
 from rankwright.data.files import read_queries
 
-COMMANDS = ("evaluate", "inspect", "convert", "select", "train", "predict", "reproduce")
+COMMANDS = (
+    *("evaluate", "inspect", "convert", "select", "train", "predict"),
+    *("bounds", "certify", "consistency", "reproduce", "study"),
+)
+GROUPS = ("reproduce", "study")
+STUDIES = ("bounds",)
 REPRODUCTIONS = ("greedy-rankrls", "order-preserving", "large-margin")
 
 
@@ -33,7 +38,12 @@ def help_of(*name):
 
 @pytest.mark.parametrize(
     "name",
-    [(), *((name,) for name in COMMANDS if name != "reproduce"), *(("reproduce", name) for name in REPRODUCTIONS)],
+    [
+        (),
+        *((name,) for name in COMMANDS if name not in GROUPS),
+        *(("reproduce", name) for name in REPRODUCTIONS),
+        *(("study", name) for name in STUDIES),
+    ],
 )
 def test_help_tells_examples_and_exit_codes(name):
     shown = help_of(*name)

@@ -18,6 +18,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from rankwright._version import __version__
+from rankwright.cli.bounds import bounds
+from rankwright.cli.certify import certify
+from rankwright.cli.consistency import consistency
 from rankwright.cli.convert import convert
 from rankwright.cli.evaluate import evaluate
 from rankwright.cli.inspect import inspect
@@ -25,6 +28,7 @@ from rankwright.cli.output import Exit, Failure
 from rankwright.cli.predict import predict
 from rankwright.cli.reproduce import greedy_rankrls, large_margin, order_preserving
 from rankwright.cli.select import select
+from rankwright.cli.study import bounds as study_bounds
 from rankwright.cli.train import train
 from rankwright.errors import ParameterError, RankwrightError
 
@@ -49,7 +53,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT_CODES,
 )
-for command in (evaluate, inspect, convert, select, train, predict):
+for command in (evaluate, inspect, convert, select, train, predict, bounds, certify, consistency):
     app.command(epilog=_EXIT_CODES)(command)
 
 reproduce = typer.Typer(rich_markup_mode=None, help="Repeat the experiments of a paper.", epilog=_EXIT_CODES)
@@ -57,6 +61,11 @@ reproduce.command(epilog=_EXIT_CODES)(greedy_rankrls)
 reproduce.command(epilog=_EXIT_CODES)(order_preserving)
 reproduce.command(epilog=_EXIT_CODES)(large_margin)
 app.add_typer(reproduce, name="reproduce")
+
+study = typer.Typer(rich_markup_mode=None, help="Experiments on how far theory reaches.", epilog=_EXIT_CODES)
+study.callback()(lambda: None)  # so that the one study there is keeps its name
+study.command("bounds", epilog=_EXIT_CODES)(study_bounds)
+app.add_typer(study, name="study")
 
 
 def _print_version(wanted: bool) -> None:

@@ -46,7 +46,7 @@ def predict(
         queries = read_queries(data, dtype="float64")
     with working("scoring"):
         try:
-            scores = _for_features_of(ranker, queries).predict(queries)
+            scores = for_features_of(ranker, queries).predict(queries)
         except DataError as error:
             raise DataError(f"{data}: {error}") from None
     lines = "\n".join(map(repr, scores.tolist()))
@@ -57,7 +57,7 @@ def predict(
             temporary.write_text(f"{lines}\n", encoding="ascii")
 
 
-def _for_features_of(model: LinearModel | StumpModel, queries: Queries) -> LinearModel | StumpModel:
+def for_features_of(model: LinearModel | StumpModel, queries: Queries) -> LinearModel | StumpModel:
     """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
     if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
         return model

@@ -1,4 +1,4 @@
-"""Tables of results: the first column to the left, all others to the right."""
+"""Tables of results: the first column to the left, all others to the right, unless they are text."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ def interval(bounds: tuple[float, float]) -> str:
     return f"{number(bounds[0])} – {number(bounds[1])}"
 
 
-def plain_table(header: list[str], rows: list[list[str]], *, title: str) -> str:
-    """Aligned text, for consoles and notebooks without Rich."""
+def plain_table(header: list[str], rows: list[list[str]], *, title: str, texts: tuple[int, ...] = (0,)) -> str:
+    """Aligned text, for consoles and notebooks without Rich; ``texts`` are the columns that go to the left."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
 
     def line(cells: list[str]) -> str:
-        padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
-        return "  ".join([cells[0].ljust(widths[0]), *padded[1:]]).rstrip()
+        padded = [
+            cell.ljust(width) if column in texts else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
 
     rule = "  ".join("─" * width for width in widths)
-    return "\n".join([title, line(header), rule, *map(line, rows)])
+    return "\n".join([*([title] if title else []), line(header), rule, *map(line, rows)])
 
 
-def rich_table(header: list[str], rows: list[list[str]], *, title: str) -> Table:
+def rich_table(header: list[str], rows: list[list[str]], *, title: str, texts: tuple[int, ...] = (0,)) -> Table:
     """The same for a terminal."""
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="dim")
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, title_style="dim")
     for position, name in enumerate(header):
-        table.add_column(name, justify="right" if position else "left")
+        table.add_column(name, justify="left" if position in texts else "right")
     for row in rows:
         table.add_row(*row)
     return table

@@ -1,0 +1,118 @@
+"""``rankwright certify``."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwright.cli.output import print_json, print_table, reading, working
+from rankwright.cli.predict import for_features_of
+from rankwright.errors import DataError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.rankers.stump_model import StumpModel
+
+# The fields of a model's training record that name data, and what these were used for.
+_USES = {"data": "trained on", "valid": "chosen by"}
+
+
+def certify(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Judged queries that had no part in training or in any choice.")
+    ],
+    measure: Annotated[str, typer.Option(metavar="NAME", help="Such as ndcg@10, map or p@1.")] = "ndcg@10",
+    delta: Annotated[float, typer.Option(metavar="P", help="The bound may fail with this probability.")] = 0.05,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Bound the gain over this model instead, query by query.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, betting, clopper-pearson, bernstein or hoeffding.")
+    ] = "auto",
+    convention: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose rules measures follow, as for `rankwright evaluate`.")
+    ] = "default",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Certify how well a model ranks new queries.
+
+    Prints a bound that the expected measure on a new query is not below (not above, if lower is better), except with
+    probability --delta. It holds if DATA are drawn as new queries will be, independently, and the model has not seen
+    them.
+
+    \b
+    Examples:
+      rankwright certify model.json test.txt
+      rankwright certify model.json test.txt --measure map --delta 0.01
+      rankwright certify model.json test.txt --baseline old.json --json
+    """
+    from rankwright.data.files import read_queries
+    from rankwright.measures import parse_measures
+    from rankwright.measures.conventions import convention_of
+    from rankwright.rankers.model_file import load_model
+    from rankwright.theory.certificate import certificate
+
+    parse_measures(measure)  # a slip of the pen need not wait for the data
+    convention_of(convention)
+    with reading(model):
+        ranker = load_model(model)
+    other = None
+    if baseline is not None:
+        with reading(baseline):
+            other = load_model(baseline)
+    with reading(data):
+        queries = read_queries(data, dtype="float64")
+    _warn_if_seen(model, ranker, data)
+    if baseline is not None and other is not None:
+        _warn_if_seen(baseline, other, data)
+    with working("certifying"):
+        result = certificate(
+            _scores(ranker, queries, data),
+            queries,
+            measure,
+            delta,
+            method=method,  # type: ignore[arg-type]  # it is checked there
+            convention=convention,
+            baseline=None if other is None else _scores(other, queries, data),
+        )
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_table(result)
+
+
+def _scores(model: LinearModel | StumpModel, queries: Queries, data: Path) -> Any:
+    try:
+        return for_features_of(model, queries).predict(queries)
+    except DataError as error:
+        raise DataError(f"{data}: {error}") from None
+
+
+def _warn_if_seen(path: Path, model: LinearModel | StumpModel, data: Path) -> None:
+    """Warn if the model's training record names these data: by their hash, or by their name where it has no hash."""
+    for field, use in _USES.items():
+        record = model.training_.get(field)
+        noted = record if isinstance(record, Mapping) else {"file": record}
+        digest = noted.get("sha256")
+        if digest is not None and data.is_file():  # a pipe has been read already
+            seen, which = digest == _sha256(data), "these data"
+        else:
+            name = noted.get("file")
+            seen, which = isinstance(name, str) and Path(name).name == data.name, f"data named {data.name}"
+        if seen:
+            warnings.warn(
+                f"{path} was {use} {which}: what is certified holds only for queries that the model has not seen",
+                stacklevel=1,
+            )
+
+
+def _sha256(path: Path) -> str:
+    with reading(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

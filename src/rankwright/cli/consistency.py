@@ -1,0 +1,88 @@
+"""``rankwright consistency``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwright.cli.output import print_json, print_lines, working
+from rankwright.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwright.theory.consistency import SupervisionSet
+
+
+def consistency(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="One demonstration: theorem-3, preorder, binary, squared, low-noise or zero-one."
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Ask whether this measure has a standardisation function.")
+    ] = None,
+    labels: Annotated[
+        str, typer.Option(metavar="LIST", help="The grades there are, as in 0,1,2; or rankings, or graphs.")
+    ] = "0,1",
+    items: Annotated[int, typer.Option(metavar="N", help="How many items, at most 6.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Show which losses are consistent with which measures.
+
+    Goes through all orders of a few items, and prints what Buffoni et al. (2011) prove. With --measure: whether that
+    measure has a standardisation function, so that an order-preserving loss can be consistent with it; and the proof.
+
+    \b
+    Examples:
+      rankwright consistency
+      rankwright consistency preorder
+      rankwright consistency --measure ap --labels 0,1 --items 4
+      rankwright consistency --measure wpd --labels graphs --json
+    """
+    if measure is None:
+        _demonstrate(name, as_json)
+        return
+    if name is not None:
+        raise ParameterError(f"give a demonstration ({name}) or --measure, not both")
+    from rankwright.theory.consistency import has_standardization
+
+    supervisions = _supervisions(labels, items)
+    with working("looking for a proof"):
+        answer = has_standardization(measure, supervisions)
+        is_proved = answer.verify()
+    if as_json:
+        print_json({**answer.to_dict(), "verified": is_proved})
+    else:
+        print_lines(f"{answer}\n{'The proof was checked.' if is_proved else ''}".rstrip())
+
+
+def _demonstrate(name: str | None, as_json: bool) -> None:
+    from rankwright.theory.consistency.demonstrations import demonstrations
+
+    with working("going through all orders"):
+        shown = demonstrations(name)
+    if as_json:
+        print_json({"demonstrations": [one.to_dict() for one in shown]})
+        return
+    print_lines("\n\n".join(map(str, shown)))
+
+
+def _supervisions(labels: str, items: int) -> SupervisionSet:
+    from rankwright.theory.consistency import all_grades, all_graphs, all_rankings
+
+    if labels == "rankings":
+        return all_rankings(items)
+    if labels == "graphs":
+        return all_graphs(items)
+    return all_grades(_numbers(labels), items)
+
+
+def _numbers(labels: str) -> list[Any]:
+    try:
+        return [float(word) for word in labels.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"--labels must be numbers separated by commas, as in 0,1,2; or rankings; or graphs; not {labels!r}"
+        ) from None

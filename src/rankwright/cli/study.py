@@ -1,0 +1,105 @@
+"""``rankwright study``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwright.cli.options import check_at_least
+from rankwright.cli.output import check_output, print_json, print_lines, print_table, reading, writing
+from rankwright.cli.progress import progress_bar
+from rankwright.errors import ParameterError
+
+_FILES = ("bounds.csv", "bounds.svg")
+
+
+def bounds(
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DATA]", help="Judged documents: text, gzipped text or Parquet; synthetic by default."),
+    ] = None,
+    measure: Annotated[str, typer.Option(metavar="NAME", help="ndcg, ndcg@K or map.")] = "ndcg@10",
+    sizes: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Numbers of training queries: 100,1000,10000.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(metavar="N", help="How often to draw training queries anew.")] = 3,
+    delta: Annotated[float, typer.Option(metavar="P", help="Each bound may fail with this probability.")] = 0.05,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of all that is drawn at random.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write bounds.csv and bounds.svg into this folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Hold risk bounds against held-out risk, as the number of training queries grows.
+
+    Trains a position-sensitive max-margin ranker on more and more queries. Prints its risk on those, on queries
+    set aside, and what bounds say from the training queries alone: the bound by vector contraction or Gaussian
+    comparison, and those of Riezler and De Bona (theorem 4, corollary 1).
+
+    \b
+    Examples:
+      rankwright study bounds
+      rankwright study bounds train.txt --measure ndcg@5 --out study
+      rankwright study bounds --sizes 100,1000,10000 --repeats 5
+    """
+    from rankwright.data.files import read_queries
+    from rankwright.losses.structured import checked_measure
+    from rankwright.theory.checks import check_delta
+    from rankwright.theory.study import study_bounds
+
+    check_at_least(1, repeats=repeats)
+    check_at_least(0, seed=seed)
+    check_delta(delta)
+    checked_measure(measure)
+    steps = None if sizes is None else _parse_sizes(sizes)
+    _check_folder(out, data)
+    queries = None
+    if data is not None:
+        with reading(data):
+            queries = read_queries(data)
+    with progress_bar("training on more and more queries") as progress:
+        study = study_bounds(
+            queries, measure=measure, sizes=steps, repeats=repeats, delta=delta, seed=seed, progress=progress
+        )
+    if out is not None:
+        from rankwright.reproduce.output import write_texts
+
+        with writing(out):
+            out.mkdir(exist_ok=True)
+            write_texts(dict(zip(_FILES, (study.to_csv(), study.chart()), strict=True)), out)
+    if as_json:
+        print_json(study.to_dict())
+        return
+    print_table(study)
+    if out is not None:
+        print_lines(f"written to {out}: {', '.join(_FILES)}")
+
+
+def _parse_sizes(text: str) -> list[int]:
+    """The option --sizes.
+
+    >>> _parse_sizes("100, 1000")
+    [100, 1000]
+    """
+    try:
+        sizes = [int(word) for word in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"--sizes must be whole numbers, as in 100,1000,10000, not {text!r}") from None
+    if min(sizes) < 1:
+        raise ParameterError(f"--sizes must be at least 1, not {min(sizes)}")
+    return sizes
+
+
+def _check_folder(out: Path | None, data: Path | None) -> None:
+    if out is None:
+        return
+    inputs = [] if data is None else [data]
+    if out.is_dir():
+        for name in _FILES:
+            check_output(out / name, *inputs)
+    elif out.exists():
+        raise ParameterError(f"--out: {out} is a file, but must be a folder")
+    else:
+        check_output(out, *inputs)

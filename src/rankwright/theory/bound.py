@@ -1,0 +1,192 @@
+"""`RiskBound`: a bound of an expected loss, term by term, with the constants it is made of and where they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, floor, inf, log, log10
+from typing import TYPE_CHECKING, Any
+
+from rankwright.measures.tables import plain_table, rich_table
+from rankwright.theory.formulas import log_sum
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+_LARGEST_LOG = 709.0  # e^709 is a float64
+_TEXTS = (0, 2)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that a bound depends on: its letter, its value, and where it came from."""
+
+    symbol: str
+    value: float
+    origin: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a bound, as a natural logarithm, and its formula."""
+
+    name: str
+    log_value: float
+    formula: str
+
+    @property
+    def value(self) -> float:
+        """The number itself; infinity where float64 ends."""
+        return value_of(self.log_value)
+
+
+@dataclass(frozen=True)
+class RiskBound:
+    """With probability 1 − δ over the draw of the queries: risk ≤ factor · (empirical + complexity + confidence).
+
+    Attributes
+    ----------
+    kind : str
+        Such as "theorem3" or "ndcg".
+    risk : str
+        What is bounded, for a query drawn as those given were.
+    terms : (empirical, complexity, confidence)
+    factor : float
+        From a bound for the hinge to one for the 0-1 error: r − 1 (1 in the paper, which is wrong if r > 2); else 1.
+    log_worst : float
+        The logarithm of the mean loss of the worst ranking of each query: a bound that reaches it says nothing.
+    delta, n_queries : the probability to be wrong, and how many queries the bound is from
+    constants : what the terms are made of
+    notes : what the bound assumes
+    """
+
+    kind: str
+    risk: str
+    terms: tuple[Term, Term, Term]
+    factor: float
+    log_worst: float
+    delta: float
+    n_queries: int
+    constants: tuple[Constant, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def log_surrogate(self) -> float:
+        """The logarithm of empirical + complexity + confidence."""
+        return log_sum([term.log_value for term in self.terms])
+
+    @property
+    def log_total(self) -> float:
+        """The logarithm of the bound; finite where the bound itself is not."""
+        return self.log_surrogate + log(self.factor)
+
+    @property
+    def total(self) -> float:
+        """The bound; infinity where float64 ends."""
+        return value_of(self.log_total)
+
+    @property
+    def surrogate(self) -> float:
+        """The bound for the hinge loss, before ``factor``."""
+        return value_of(self.log_surrogate)
+
+    @property
+    def empirical(self) -> float:
+        """The mean loss on the queries given."""
+        return self.terms[0].value
+
+    @property
+    def complexity(self) -> float:
+        """What the class of rankers adds."""
+        return self.terms[1].value
+
+    @property
+    def confidence(self) -> float:
+        """What the draw of the queries adds."""
+        return self.terms[2].value
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the bound is no less than the mean loss of the worst rankings: then it says nothing of the ranker."""
+        return self.log_total >= self.log_worst
+
+    def constant(self, symbol: str) -> float:
+        """The value of a constant by its letter."""
+        return next(constant.value for constant in self.constants if constant.symbol == symbol)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; a number beyond float64 has its base-10 logarithm only."""
+        return {
+            "kind": self.kind,
+            "risk": self.risk,
+            "delta": self.delta,
+            "queries": self.n_queries,
+            "terms": [{"name": term.name, **_both(term.log_value), "formula": term.formula} for term in self.terms],
+            "factor": self.factor,
+            "bound": _both(self.log_total),
+            "worst": _both(self.log_worst),
+            "vacuous": self.is_vacuous,
+            "constants": [vars(constant) for constant in self.constants],
+            "notes": list(self.notes),
+        }
+
+    # For people
+
+    def _title(self) -> str:
+        return f"{self.kind}: with probability {1 - self.delta:g} over {self.n_queries:,} queries"
+
+    def _terms(self) -> tuple[list[str], list[list[str]]]:
+        rows = [[term.name, shown(term.log_value), term.formula] for term in self.terms]
+        if self.factor != 1:
+            rows.append(["sum, for the hinge", shown(self.log_surrogate), ""])
+            rows.append(["0-1 risk, at most", shown(self.log_total), f"the sum times {self.factor:g}"])
+        else:
+            rows.append(["risk, at most", shown(self.log_total), "the sum"])
+        return ["term", "value", "formula"], rows
+
+    def _constants(self) -> tuple[list[str], list[list[str]]]:
+        return ["constant", "value", "from"], [[c.symbol, f"{c.value:.6g}", c.origin] for c in self.constants]
+
+    def _verdict(self) -> str:
+        worst = shown(self.log_worst)
+        if self.is_vacuous:
+            return f"vacuous: even the worst rankings of these queries lose {worst} only, on average"
+        return f"not vacuous: the worst rankings of these queries lose {worst}, on average"
+
+    def _closing(self) -> str:
+        return "\n".join([f"risk: {self.risk}", self._verdict(), *(f"note: {note}" for note in self.notes)])
+
+    def __str__(self) -> str:
+        terms = plain_table(*self._terms(), title=self._title(), texts=_TEXTS)
+        constants = plain_table(*self._constants(), title="", texts=_TEXTS)
+        return f"{terms}\n\n{constants}\n\n{self._closing()}"
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        terms = rich_table(*self._terms(), title=self._title(), texts=_TEXTS)
+        return Group(terms, rich_table(*self._constants(), title="", texts=_TEXTS), Text(self._closing()))
+
+    __repr__ = __str__
+
+
+def value_of(log_value: float) -> float:
+    """e^l; infinity where float64 ends."""
+    return exp(log_value) if log_value <= _LARGEST_LOG else inf
+
+
+def shown(log_value: float) -> str:
+    """A number by its logarithm: ``0.1234``, ``12,345``, ``1.2·10^45``."""
+    if log_value < log(1e7):
+        value = value_of(log_value)
+        return f"{value:,.0f}" if value >= 1e4 else f"{value:.4g}"
+    if log_value == inf:
+        return "∞"
+    exponent = floor(log_value / log(10) - log10(0.995))  # 9.95 and more is shown as 1.0 of the next power
+    digits = 10 ** (log_value / log(10) - exponent)
+    return f"{digits:.1f}·10^{exponent}"
+
+
+def _both(log_value: float) -> dict[str, float | None]:
+    value = value_of(log_value)
+    return {"value": value if value < inf else None, "log10": log_value / log(10) if -inf < log_value < inf else None}

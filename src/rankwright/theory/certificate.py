@@ -1,0 +1,352 @@
+"""`certificate`: what a measure is at least, in expectation, on queries that have not been seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError, ParameterError
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.evaluation import Ranker, evaluate
+from rankwright.measures.measure import Measure, Values, measures_of
+from rankwright.measures.tables import number, plain_table, rich_table
+from rankwright.rankers.leave_query_out import HeldOut
+from rankwright.theory.checks import check_delta
+from rankwright.theory.mean_bounds import (
+    bernstein_bound,
+    betting_bound,
+    clopper_pearson_bound,
+    hoeffding_bound,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+Method = Literal["auto", "betting", "clopper-pearson", "bernstein", "hoeffding"]
+
+_BOUNDS: dict[str, Callable[[Values, float], float]] = {
+    "betting": betting_bound,
+    "bernstein": bernstein_bound,
+    "hoeffding": hoeffding_bound,
+}
+_EXACT = "clopper-pearson"
+
+_UNIT = ("nDCG", "MeanNDCG", "P", "Recall", "AP", "RR", "ERR", "PairwiseError", "ZeroOne")
+_RANGES = {**dict.fromkeys(_UNIT, (0.0, 1.0)), "KendallTau": (-1.0, 1.0)}
+_TEXTS = (0, 3)  # the columns of the table that are no numbers
+_WITHIN = (0.02, 0.01)  # how close to the mean a bound may be wanted
+
+
+def certificate(
+    ranker_or_scores: npt.ArrayLike | Ranker | HeldOut,
+    queries: Queries | None = None,
+    measure: str | Measure = "ndcg@10",
+    delta: float = 0.05,
+    *,
+    method: Method = "auto",
+    convention: str | Convention = "default",
+    baseline: npt.ArrayLike | Ranker | HeldOut | None = None,
+) -> Certificate:
+    """Bound the expected value of a measure on a new query: from below, or from above if lower is better.
+
+    With probability ≥ 1 − delta over the draw of the queries the expectation is on the right side of the bound, if the
+    queries are drawn independently from where new ones will come from, and had no part in training or in any choice.
+
+    Parameters
+    ----------
+    ranker_or_scores : a fitted ranker, one score per row of ``queries``, or what `leave_query_out` gave for one alpha
+        Rankers that leave a query out share most of their training data, so their values are not independent: for
+        them the bound is approximate, and ``guaranteed`` is False.
+    queries : Queries
+        Not needed for what `leave_query_out` gave, which has its own.
+    measure : such as ``nDCG @ 10`` or ``"ndcg@10"``
+        DCG and WPD have no greatest value, and no such bound. ERR must be told its max_grade.
+    delta : the probability of being wrong
+    method : "auto", "betting", "clopper-pearson", "bernstein" or "hoeffding"
+        "clopper-pearson" is for measures that are 0 or 1 for every query: P@1, RR@1 and the 0/1 error (and AP@1 if it
+        is divided by what is reachable). "auto" is "clopper-pearson" for these, and "betting" for all others.
+    convention : a name from ``CONVENTIONS`` or a Convention
+    baseline : ranker, scores or HeldOut, optional
+        Bound the mean gain over it, query by query; a gain above 0 is an improvement, whatever the measure.
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.datasets.make_queries(n_queries=400, seed=0).queries
+    >>> ranker = rw.RankRLS().fit(queries[:100])
+    >>> certified = certificate(ranker, queries[100:], "ndcg@10")
+    >>> round(certified.mean, 2), round(certified.bound, 2), certified.method
+    (0.7, 0.68, 'betting')
+    """
+    (chosen,) = _one_measure(measure)
+    check_delta(delta)
+    rules = convention_of(convention).but(**dict(chosen.options))
+    low, high = _range(chosen, rules)
+    is_gain = baseline is not None
+    is_exact = _is_two_valued(chosen, rules) and not is_gain
+    used = _method(method, chosen, is_exact=is_exact, is_gain=is_gain)
+    judged = _judged_queries(ranker_or_scores, queries)
+    values = _values(ranker_or_scores, judged, chosen, convention)
+    if is_gain:
+        values -= _baseline_values(baseline, judged, chosen, convention)
+        values *= -1.0 if chosen.lower_is_better else 1.0
+        low, high = low - high, high - low
+    counted = values[~np.isnan(values)]
+    if len(counted) == 0:
+        raise DataError(f"none of the {len(values)} queries counts for {chosen}, so there is nothing to certify")
+
+    # Every method bounds numbers in [0, 1] from below: the larger, the better.
+    is_lower = is_gain or not chosen.lower_is_better
+    worst, best = (low, high) if is_lower else (high, low)
+    worth = np.clip((counted - worst) / (best - worst), 0, 1)  # a sum may leave its range by rounding
+    bounds = {name: worst + (best - worst) * bound for name, bound in _bounds(worth, delta, is_exact).items()}
+    return Certificate(
+        measure=chosen,
+        convention=rules.name,
+        mean=float(counted.mean()),
+        bound=bounds[used],
+        delta=float(delta),
+        method=used,
+        n_queries=len(counted),
+        n_left_out=len(values) - len(counted),
+        n_tied=int(np.count_nonzero((worth > 0) & (worth < 1))) if used == _EXACT else 0,
+        is_lower=is_lower,
+        gain=is_gain,
+        guaranteed=not (isinstance(ranker_or_scores, HeldOut) or isinstance(baseline, HeldOut)),
+        bounds=bounds,
+    )
+
+
+def _bounds(worth: Values, delta: float, is_exact: bool) -> dict[str, float]:
+    """What each method gives that applies."""
+    found = {name: bound(worth, delta) for name, bound in _BOUNDS.items()}
+    if not is_exact:
+        return found
+    # A value between 0 and 1 is an expectation over ties. Counted as 0 it is two-valued, and no larger than it was. So
+    # the method follows from the measure alone: had it to be chosen by looking for ties, it could fail more often.
+    return {_EXACT: clopper_pearson_bound(int(np.count_nonzero(worth == 1)), len(worth), delta), **found}
+
+
+# What is asked for
+
+
+def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
+    chosen = measures_of(measure)
+    if len(chosen) != 1:
+        raise ParameterError(f"measure: a certificate is for one measure, not {len(chosen)}")
+    return chosen
+
+
+def _range(measure: Measure, rules: Convention) -> tuple[float, float]:
+    """The least and greatest value that any query can have."""
+    if measure.name not in _RANGES:
+        instead = "ndcg@10" if measure.name == "DCG" else "PairwiseError"
+        raise ParameterError(
+            f"measure: {measure} has no greatest value, so that one rare query could outweigh all that were seen, and "
+            f"no bound can be certified: use a measure that has one, such as {instead}"
+        )
+    if measure.name == "ERR" and rules.max_grade is None:
+        raise ParameterError(
+            "measure: ERR needs the greatest grade there can be, as in err(max_grade=4): taken from these queries, it "
+            "would make the value of each depend on the others"
+        )
+    return _RANGES[measure.name]
+
+
+def _is_two_valued(measure: Measure, rules: Convention) -> bool:
+    """Whether a query's value is 0 or 1 for every order of its documents, whatever their grades."""
+    if measure.name == "AP":
+        return measure.cutoff == 1 and rules.ap_divisor == "reachable"
+    return measure.name == "ZeroOne" or (measure.name in ("P", "RR") and measure.cutoff == 1)
+
+
+def _method(method: str, measure: Measure, *, is_exact: bool, is_gain: bool) -> str:
+    if method == "auto":
+        return _EXACT if is_exact else "betting"
+    if method != _EXACT and method not in _BOUNDS:
+        raise ParameterError(f"method must be one of auto, {_EXACT}, {', '.join(_BOUNDS)}, not {method!r}")
+    if method == _EXACT and not is_exact:
+        what = f"a gain in {measure}" if is_gain else str(measure)
+        raise ParameterError(
+            f"method: {_EXACT} needs values that are 0 or 1, as those of p@1 are, but {what} can have others: "
+            "use betting"
+        )
+    return method
+
+
+# The values of the queries
+
+
+def _judged_queries(system: Any, queries: Queries | None) -> Queries:
+    if isinstance(system, HeldOut):
+        if queries is not None and queries is not system.queries:
+            raise ParameterError("queries: what leave_query_out gave has its own, so leave them out here")
+        return system.queries
+    if not isinstance(queries, Queries):
+        raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
+    return queries
+
+
+def _values(system: Any, queries: Queries, measure: Measure, convention: str | Convention) -> Values:
+    """A value per query, NaN for those left out, by the ids of the queries: the order of rows tells nothing."""
+    if isinstance(system, HeldOut):
+        if system.queries is not queries:
+            raise DataError("what leave_query_out gave is about other queries")
+        if len(system.alphas) != 1:
+            raise ParameterError(
+                f"leave_query_out gave scores for {len(system.alphas)} values of alpha, but a certificate is for a "
+                "ranker that is chosen already: call it with a single one, as in alphas=[1.0]"
+            )
+        system = system.scores[0]
+    values = evaluate(system, queries, measure, convention).values[measure]
+    return values[np.argsort(queries.query_ids.astype(str), kind="stable")]
+
+
+def _baseline_values(baseline: Any, queries: Queries, measure: Measure, convention: str | Convention) -> Values:
+    try:
+        return _values(baseline, queries, measure, convention)
+    except DataError as error:
+        raise DataError(f"baseline: {error}") from None
+
+
+# What is certified
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound for the expected value of a measure on a new query, and what it rests on.
+
+    Attributes
+    ----------
+    measure, convention : what is measured, and the name of the convention
+    mean : the mean over the queries that count
+    bound : what the expectation is at least, or at most if not ``is_lower``
+    delta : the probability of being wrong
+    method : how the bound was found
+    n_queries, n_left_out : the queries that count, and those without a value, about which nothing is said
+    n_tied : the queries whose value is an expectation over ties, which "clopper-pearson" took for the worst
+    is_lower : whether the bound is one from below
+    gain : whether it is about the mean gain over a baseline
+    guaranteed : False for values of leave-query-out, which are not independent
+    bounds : what each method gives; only that of ``method`` is certified
+    """
+
+    measure: Measure
+    convention: str
+    mean: float
+    bound: float
+    delta: float
+    method: str
+    n_queries: int
+    n_left_out: int
+    n_tied: int
+    is_lower: bool
+    gain: bool
+    guaranteed: bool
+    bounds: dict[str, float]
+
+    def queries_needed(self, within: float) -> int:
+        """About how many queries bring the bound this close to the mean, as its distance shrinks with 1/√n.
+
+        It takes new values to spread as these do. For few queries, where the distance shrinks faster, it is too many.
+        """
+        if not within > 0:
+            raise ParameterError(f"within must be above 0, not {within!r}")
+        return max(1, math.ceil(self.n_queries * ((self.mean - self.bound) / within) ** 2))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be known to read the bound rightly."""
+        told = []
+        if not self.guaranteed:
+            told.append(
+                "No guarantee: the values of leave-query-out are not independent, so the confidence is approximate, "
+                "and the bound is about rankers trained on one query less."
+            )
+        if self.n_left_out:
+            told.append(
+                f"{self.n_left_out:,} queries have no value and are left out: "
+                "the bound is about new queries that have one."
+            )
+        if self.n_tied:
+            told.append(f"{self.n_tied:,} queries with tied documents count as if the worst had come first.")
+        if self.gain and self.bound <= 0:
+            told.append("The bound is not above 0: an improvement is not certified.")
+        return tuple(told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "measure": str(self.measure),
+            "convention": self.convention,
+            "gain": self.gain,
+            "mean": self.mean,
+            "bound": self.bound,
+            "side": "lower" if self.is_lower else "upper",
+            "delta": self.delta,
+            "method": self.method,
+            "guaranteed": self.guaranteed,
+            "queries": self.n_queries,
+            "left_out": self.n_left_out,
+            "tied": self.n_tied,
+            "bounds": dict(self.bounds),
+            "queries_needed": {f"{within:g}": self.queries_needed(within) for within in _WITHIN},
+            "notes": list(self.notes),
+        }
+
+    # As text
+
+    def _shown(self, bound: float) -> str:
+        """Four decimals, rounded to the safe side."""
+        rounded = math.floor(bound * 1e4) if self.is_lower else math.ceil(bound * 1e4)
+        return f"{rounded / 1e4:+.4f}" if self.gain else f"{rounded / 1e4:.4f}"
+
+    def _side(self) -> str:
+        return "at least" if self.is_lower else "at most"
+
+    def _sentence(self) -> str:
+        what = f"the gain in {self.measure} over the baseline" if self.gain else str(self.measure)
+        confidence = f"{'' if self.guaranteed else 'about '}{100 * (1 - self.delta):.6g} %"
+        bound = f"{self._side()} {self._shown(self.bound)}"
+        return f"On new queries {what} is {bound} on average, with confidence {confidence}."
+
+    def _basis(self) -> str:
+        mean = f"{self.mean:+.4f}" if self.gain else number(self.mean)
+        return f"mean {mean} over {self.n_queries:,} queries, convention: {self.convention}"
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        header = ["method", self._side(), "from the mean", ""]
+        mark = "◀ certified" if self.guaranteed else "◀ approximate"
+        rows = [
+            [name, self._shown(bound), f"{bound - self.mean:+.4f}", mark if name == self.method else ""]
+            for name, bound in self.bounds.items()
+        ]
+        return header, rows
+
+    def _remarks(self) -> list[str]:
+        near, nearer = _WITHIN
+        return [
+            "Only the marked bound counts: to take the best of several, divide delta by their number first.",
+            f"If new values spread like these, a bound within {near:g} of the mean takes about "
+            f"{self.queries_needed(near):,} queries, one within {nearer:g} about {self.queries_needed(nearer):,}.",
+            *self.notes,
+        ]
+
+    def __str__(self) -> str:
+        table = plain_table(*self._cells(), texts=_TEXTS, title=f"{self._sentence()}\n{self._basis()}")
+        return "\n".join([table, *self._remarks()])
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        table = rich_table(*self._cells(), texts=_TEXTS, title=self._basis())
+        return Group(Text(self._sentence()), table, *map(Text, self._remarks()))
+
+    __repr__ = __str__

@@ -1,0 +1,77 @@
+"""A linear ranker on some queries: its scores, its length, and the features that it sees."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import ceil, log2
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import DataError, ParameterError
+from rankwright.rankers.base import LinearRanker
+from rankwright.theory.checks import check_queries
+from rankwright.theory.formulas import share_of_delta
+from rankwright.theory.lengths import QueryBlocks, largest_length
+
+Array = npt.NDArray[np.float64]
+
+_MOST_DOUBLINGS = 64  # B is looked for among 2^−64, …, 2^64
+
+
+class Radius(NamedTuple):
+    """B, which share of δ its class of rankers has, and where it came from."""
+
+    B: float
+    share: float
+    origin: str
+
+
+class ScoredQueries:
+    """What risk bounds need of a ranker and of queries."""
+
+    def __init__(self, ranker: Any, queries: Queries) -> None:
+        if not isinstance(ranker, LinearRanker):
+            raise ParameterError(
+                f"ranker must be a fitted linear one, such as RankSVM or a loaded model, not {type(ranker).__name__}: "
+                "the bounds are for classes of linear functions"
+            )
+        check_queries(queries)
+        if queries.n_documents == 0:
+            raise DataError("there are no queries to bound a risk with")
+        self.queries = queries
+        self.scores = ranker.predict(queries)
+        self.length = float(np.linalg.norm(ranker.coef_))
+        self.blocks = QueryBlocks(ranker._columns_of(queries), queries.grouping)
+
+    @cached_property
+    def longest_document(self) -> float:
+        """max ‖x‖."""
+        return largest_length(self.blocks)
+
+    def scores_within(self, B: float) -> Array:
+        """Scores of the ranker, made shorter if need be: its rankings stay as they are."""
+        return self.scores if self.length <= B else self.scores_at(B)
+
+    def scores_at(self, B: float) -> Array:
+        """Scores of the ranker made as long as B; a ranker of length 0 has none to change."""
+        return self.scores * (B / self.length) if self.length > 0 else self.scores
+
+    def radius(self, given: float | None) -> Radius:
+        """B as given, or the least power of two that is no less than ‖w‖."""
+        if given is not None:
+            longer = f"; ‖w‖ = {self.length:.4g} is scaled down to it" if self.length > given else ""
+            return Radius(float(given), 1.0, f"given, as fixed before training{longer}")
+        k = ceil(log2(self.length)) if self.length > 0 else -_MOST_DOUBLINGS
+        k = max(-_MOST_DOUBLINGS, min(k, _MOST_DOUBLINGS))
+        return Radius(2.0**k, share_of_delta(k), f"the least power of 2 from ‖w‖ = {self.length:.4g} up")
+
+    def document_length(self, given: float | None) -> tuple[float, str]:
+        """M, and where it came from."""
+        if given is None:
+            return self.longest_document, "the longest document of these queries"
+        if given < self.longest_document * (1 - 1e-12):
+            raise ParameterError(f"M = {given:g} is less than the length of a document, {self.longest_document:g}")
+        return float(given), "given"

@@ -1,0 +1,152 @@
+"""Bounds for the arg-max and soft-max hinge, and so for NDCG and AP: what paper P leaves open (section 5).
+
+The hinge ξ of a query is a Λ-Lipschitz function of its m scores and does not change when a number is added to them all.
+Cut off at 1 it still bounds Δ = 1 − measure, and never leaves [0, 1]. Twice the Rademacher average of linear rankers
+under it is at most
+
+  2√2 B/N √(Σ_q Λ_q² Σ_i ‖x_qi − x̄_q‖²)  (vector contraction, Maurer 2016), and at most
+  2B/N (√(π/2) √(Σ_q Λ₀_q² Σ_i ‖x_qi − x̄_q‖²) + √(Σ_q ‖X̂_qᵀt_q‖²))  (Gaussian comparison, target apart),
+
+where paper P has m!. `docs/theory.md` derives both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor, log2, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.losses.loss import QueryLosses
+from rankwright.losses.structured import StructuredLosses
+from rankwright.theory.bound import Constant, RiskBound, Term
+from rankwright.theory.formulas import by_comparison, by_contraction, confidence, log_of, share_of_delta
+from rankwright.theory.lengths import spreads, squared_products
+from rankwright.theory.lipschitz import lipschitz_of, worst_loss
+from rankwright.theory.scored import Array, Radius, ScoredQueries
+
+# Complexity terms that are worth a look: with less, B is as good as 0, and with more the bound is vacuous.
+_LEAST_COMPLEXITY, _MOST_COMPLEXITY = 2.0**-10, 1.0
+_CONTRACTION, _COMPARISON = "vector contraction", "Gaussian comparison"
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """Twice the Rademacher average for B = 1, the inequality that gives it, its formula, and what is in it."""
+
+    per_radius: float
+    inequality: str
+    formula: str
+    constants: tuple[Constant, ...]
+    confidences: int  # how many times √(ln(1/δ)/2N) is added
+    notes: tuple[str, ...]
+
+
+def complexity_of_data(scored: ScoredQueries, losses: StructuredLosses) -> Complexity:
+    """From sums over the queries, whatever the distribution: the sample itself tells how long documents are."""
+    lipschitz, spread, N = lipschitz_of(losses), spreads(scored.blocks), losses.n_queries
+    products = squared_products(scored.blocks, lipschitz.targets)
+    contraction = 2 * sqrt(2 * float(lipschitz.constants**2 @ spread)) / N
+    comparison = 2 * (sqrt(pi / 2 * float(lipschitz.radii**2 @ spread)) + sqrt(float(products.sum()))) / N
+    constants = (
+        Constant("Λ", float(lipschitz.constants.max()), "largest Lipschitz constant of a query's hinge"),
+        Constant("Λ₀", float(lipschitz.radii.max()), "the same without the target ranking"),
+        Constant("spread", float(spread.mean()), "Σ_i ‖x_i − x̄_q‖², mean over queries"),
+    )
+    if contraction <= comparison:
+        formula = "2√2 B/N · √Σ Λ² spread"
+        return Complexity(contraction, _CONTRACTION, formula, constants, 3, ())
+    return Complexity(comparison, _COMPARISON, "2B/N · (√(π/2 · Σ Λ₀² spread) + √Σ‖X̂ᵀt‖²)", constants, 3, ())
+
+
+def complexity_of_largest(scored: ScoredQueries, losses: StructuredLosses, M: float | None) -> Complexity:
+    """From the longest list, the longest document and the largest Λ: known before the queries are, if these are."""
+    lipschitz, N, m = lipschitz_of(losses), losses.n_queries, int(scored.queries.sizes.max())
+    length, length_from = scored.document_length(M)
+    largest = float(lipschitz.constants.max())
+    radius, target = float(lipschitz.radii.max()), float(lipschitz.sums.max())
+    contraction = by_contraction(largest, 1.0, length, m, N)
+    comparison = by_comparison(radius, target, 1.0, length, m, N)
+    constants = (
+        Constant("M", length, length_from),
+        Constant("m", m, "the longest list"),
+        Constant("Λ", largest, "largest Lipschitz constant of a query's hinge"),
+        Constant("Λ₀", radius, "the same without the target ranking"),
+        Constant("‖t‖₁", target, "largest sum of |coefficients| of a ranking, and so of a target"),
+    )
+    notes = ("constants measured on these queries are taken to bound those of all queries",)
+    if contraction <= comparison:
+        return Complexity(contraction, _CONTRACTION, "2√2 ΛBM √(m/N)", constants, 1, notes)
+    return Complexity(comparison, _COMPARISON, "2BM (√(π/2) Λ₀ √m + ‖t‖₁) / √N", constants, 1, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorBound:
+    """A bound for 1 − measure by a hinge: the structured one (``losses``), or another that is at least as large."""
+
+    kind: str
+    risk: str
+    scored: ScoredQueries
+    losses: StructuredLosses
+    hinge: QueryLosses
+    complexity: Complexity
+    delta: float
+
+    def within(self, B: float) -> RiskBound:
+        """For rankers of length B at most."""
+        return self._told(self._at(self.scored.radius(B), self.scored.scores_within(B)))
+
+    def best(self) -> RiskBound:
+        """The least over all powers of two as B, which hold together."""
+        origin = "the power of 2 that gives least; w is scaled to it, its rankings stay"
+        radii = (Radius(2.0**k, share_of_delta(k), origin) for k in _exponents(self.complexity.per_radius))
+        found = (self._at(radius, self.scored.scores_at(radius.B)) for radius in radii)
+        return self._told(min(found, key=lambda at: at.empirical + at.complexity + at.confidence))
+
+    def _at(self, radius: Radius, scores: Array) -> _Found:
+        spent = confidence(self.losses.n_queries, self.delta * radius.share)
+        return _Found(
+            radius,
+            float(np.minimum(self.hinge.at(scores).values, 1.0).mean()),
+            self.complexity.per_radius * radius.B,
+            self.complexity.confidences * spent,
+        )
+
+    def _told(self, found: _Found) -> RiskBound:
+        times = f"{self.complexity.confidences} · " if self.complexity.confidences > 1 else ""
+        return RiskBound(
+            self.kind,
+            self.risk,
+            (
+                Term("empirical risk", log_of(found.empirical), "mean of min(hinge, 1)"),
+                Term("complexity", log_of(found.complexity), self.complexity.formula),
+                Term("confidence", log_of(found.confidence), f"{times}√(ln(1/δ_B)/2N)"),
+            ),
+            1.0,
+            log_of(worst_loss(self.losses)),
+            self.delta,
+            self.losses.n_queries,
+            (
+                Constant("B", found.radius.B, found.radius.origin),
+                *self.complexity.constants,
+                Constant("δ_B", self.delta * found.radius.share, "δ, or its share for this B"),
+            ),
+            (f"complexity by {self.complexity.inequality}", *self.complexity.notes),
+        )
+
+
+class _Found(NamedTuple):
+    """The terms of a bound at some B."""
+
+    radius: Radius
+    empirical: float
+    complexity: float
+    confidence: float
+
+
+def _exponents(per_radius: float) -> range:
+    """k for which B = 2^k is worth a look."""
+    if per_radius == 0:
+        return range(1)
+    return range(floor(log2(_LEAST_COMPLEXITY / per_radius)), ceil(log2(_MOST_COMPLEXITY / per_radius)) + 1)
