@@ -47,8 +47,18 @@ def test_all_leaves_out_what_does_not_fit_and_says_so(run, files):
     told = json.loads(ran.out)
     assert set(told["left_out"]) == {"theorem3", "corollary2"}
     assert "full rankings" in told["left_out"]["theorem3"]
-    assert len(told["bounds"]) == 6
+    assert [bound["kind"] for bound in told["bounds"]] == [
+        *("corollary1", "theorem4", "corollary3", "argmax", "softmax")
+    ]
     assert "left out: theorem3" in run("bounds", folder / "model.json", folder / "train.txt", "--kind", "all").out
+
+
+def test_the_measure_is_that_asked_for(run, files):
+    folder, ranker, queries = files
+    ran = run("bounds", folder / "model.json", folder / "train.txt", "--measure", "ndcg@3", "--json")
+    bound = rw.theory.risk_bound(ranker, queries, measure="ndcg@3")
+    assert json.loads(ran.out)["bounds"][0]["bound"]["value"] == pytest.approx(bound.total)
+    assert "nDCG @ 3" in ran.out
 
 
 def test_given_constants_are_used(run, files):
@@ -77,6 +87,10 @@ def test_given_constants_are_used(run, files):
         (("model.json", "train.txt", "--delta", "2"), 2, "delta"),
         (("model.json", "train.txt", "--B", "-1"), 2, "B must"),
         (("model.json", "train.txt", "--M", "100"), 2, "M plays no part"),
+        (("model.json", "train.txt", "--temperature", "2"), 2, "temperature plays no part"),
+        (("model.json", "train.txt", "--measure", "bogus"), 2, "bogus"),
+        (("model.json", "train.txt", "--measure", "map"), 2, "nDCG"),
+        (("model.json", "train.txt", "--kind", "corollary1", "--measure", "map"), 2, "measure plays no part"),
         (("model.json", "train.txt", "--kind", "corollary1", "--M", "0.001"), 2, "M ="),
         (("model.json", "train.txt", "--constants", "some"), 2, "constants"),
         (("model.json", "train.txt", "--kind", "argmax", "--measure", "err"), 2, "measure"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.theory.certificate import certificate
+from rankwright.theory.certificates import certificate
 
 
 @pytest.fixture(scope="module", name="queries")

@@ -201,7 +201,7 @@ def test_linear_rankers_stay_below_both_closed_forms(seed, measure, B):
     losses = StructuredHinge(measure, "discount" if measure != "map" else "linear").on(queries)
     blocks, found = QueryBlocks(queries.X, queries.grouping), lipschitz_of(losses)
     spread, products = spreads(blocks), squared_products(blocks, found.targets)
-    contraction = B * math.sqrt(2 * found.constants**2 @ spread)
+    contraction = B * math.sqrt(math.pi / 2 * found.constants**2 @ spread)
     comparison = B * (math.sqrt(math.pi / 2 * found.radii**2 @ spread) + math.sqrt(products.sum()))
     reached = highest_correlations(losses, queries.X, B, rng)
     assert 0.1 * min(contraction, comparison) < reached <= min(contraction, comparison)
@@ -267,7 +267,7 @@ def test_the_bound_holds_for_all_rankers_at_once_in_most_samples():
     N, delta, exceeded, highest = 25, 0.5, 0, []
     for _ in range(1000):
         own = rng.integers(0, 40, N)
-        contraction = 2 * math.sqrt(2 * found.constants[own] ** 2 @ spread[own]) / N
+        contraction = 2 * math.sqrt(math.pi / 2 * found.constants[own] ** 2 @ spread[own]) / N
         comparison = math.sqrt(math.pi / 2 * found.radii[own] ** 2 @ spread[own]) + math.sqrt(products[own].sum())
         excess = (values.mean(axis=1) - values[:, own].mean(axis=1)).max()
         bound = min(contraction, 2 * comparison / N) + 3 * formulas.confidence(N, delta)

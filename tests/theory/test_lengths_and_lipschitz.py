@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
+from rankwright.data import query_blocks
+from rankwright.data.query_blocks import QueryBlocks
 from rankwright.losses import StructuredHinge
-from rankwright.theory import lengths
-from rankwright.theory.lengths import QueryBlocks, largest_length, spreads, squared_products
+from rankwright.theory.lengths import largest_length, spreads, squared_products
 from rankwright.theory.lipschitz import lipschitz_of, worst_loss
 from tests.losses.rankings import ap_rankings, ndcg_rankings, position_weights, some_scores
 from tests.theory import plain_bounds as plain
@@ -36,7 +37,7 @@ def blocks_of(X, form):
 @pytest.mark.parametrize("rows_per_block", [1, 3, 65_536])
 @pytest.mark.parametrize("form", FORMS)
 def test_lengths_against_plain_loops(form, rows_per_block, monkeypatch):
-    monkeypatch.setattr(lengths, "_ROWS_PER_BLOCK", rows_per_block)
+    monkeypatch.setattr(query_blocks, "ROWS_PER_BLOCK", rows_per_block)
     X = features()
     blocks, every = blocks_of(X, form), plain.queries_of(X, np.zeros(len(QID)), QID, np.zeros(4))
     assert largest_length(blocks) == pytest.approx(plain.longest_document(every), rel=1e-14)
@@ -61,7 +62,7 @@ def test_what_a_query_adds_to_its_features_does_not_change_spreads(form):
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize("rows_per_block", [2, 65_536])
 def test_numbers_without_a_square_name_their_query(form, odd, rows_per_block, monkeypatch):
-    monkeypatch.setattr(lengths, "_ROWS_PER_BLOCK", rows_per_block)
+    monkeypatch.setattr(query_blocks, "ROWS_PER_BLOCK", rows_per_block)
     X = features()
     X[7, 2] = odd
     with pytest.raises(rw.DataError, match="query 'a' has a feature that"):

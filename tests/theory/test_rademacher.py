@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
-from rankwright.theory import lengths
+from rankwright.data import query_blocks
 from rankwright.theory import rademacher as estimate_average
 from tests.theory import plain_bounds as plain
 
@@ -80,9 +80,9 @@ def test_several_passes_and_several_blocks(centred, monkeypatch):
     """With many features a few draws are made at a time, each on all blocks; the closed form does not change."""
     queries = rw.Queries(features(), np.zeros(8), QID)
     at_once = estimate_average(queries, centred=centred, draws=2001)
-    module = importlib.import_module("rankwright.theory.rademacher")  # the function of that name hides it
+    module = importlib.import_module("rankwright.theory.rademacher_averages")
     monkeypatch.setattr(module, "_MOST_NUMBERS", 3 * 100)
-    monkeypatch.setattr(lengths, "_ROWS_PER_BLOCK", 2)
+    monkeypatch.setattr(query_blocks, "ROWS_PER_BLOCK", 2)
     found = estimate_average(queries, centred=centred, draws=2001)
     assert found.draws == 2001
     assert found.upper == pytest.approx(at_once.upper, rel=1e-13)

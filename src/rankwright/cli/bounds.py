@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +11,6 @@ import typer
 from rankwright.cli.output import print_json, print_lines, print_table, reading, working
 from rankwright.cli.predict import for_features_of
 from rankwright.errors import DataError, ParameterError
-
-_WITH_MEASURE = ("theorem4", "argmax", "softmax")
 
 
 def bounds(
@@ -29,7 +28,7 @@ def bounds(
     ] = "ndcg",
     delta: Annotated[float, typer.Option(metavar="P", help="A bound may fail with this probability.")] = 0.05,
     measure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For theorem4, argmax and softmax: ndcg, ndcg@K or map.")
+        str | None, typer.Option(metavar="NAME", help="Of all kinds but those for pairs: ndcg, ndcg@K or map.")
     ] = None,
     radius: Annotated[
         float | None, typer.Option("--B", metavar="NUMBER", help="The length of w at most, if fixed before training.")
@@ -38,9 +37,9 @@ def bounds(
         float | None, typer.Option("--M", metavar="NUMBER", help="The length of a document's features at most.")
     ] = None,
     constants: Annotated[
-        str, typer.Option(metavar="NAME", help="data or largest: how lengths enter argmax, softmax and ndcg.")
-    ] = "data",
-    temperature: Annotated[float, typer.Option(metavar="NUMBER", help="Of softmax.")] = 0.01,
+        str | None, typer.Option(metavar="NAME", help="data or largest: how lengths enter argmax, softmax and ndcg.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="Of softmax.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Bound the risk on new queries by what training queries tell.
@@ -56,13 +55,12 @@ def bounds(
     """
     from rankwright.data.files import read_queries
     from rankwright.rankers.model_file import load_model
-    from rankwright.theory.risk_bound import KINDS, risk_bound, uses_length
+    from rankwright.theory.risk_bounds import risk_bound
 
-    every = kind.strip().lower() == "all"
-    wanted = KINDS if every else tuple(word.strip() for word in kind.split(","))
-    for word in wanted:
-        if word not in KINDS:
-            raise ParameterError(f"--kind: {word!r} is none of {', '.join(KINDS)}, all")
+    options = {"measure": measure, "temperature": temperature, "constants": constants, "M": length}
+    given = {name: value for name, value in options.items() if value is not None}
+    kinds, is_every = _parse_kinds(kind)
+    _check(kinds, given, delta)
     with reading(model):
         ranker = load_model(model)
     with reading(data):
@@ -70,16 +68,12 @@ def bounds(
     ranker = for_features_of(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):
-        for each in wanted:
-            options: dict[str, Any] = {"kind": each, "measure": measure if each in _WITH_MEASURE else None}
-            options |= {"temperature": temperature, "constants": constants, "B": radius}
-            if len(wanted) == 1 or uses_length(each, constants):
-                options["M"] = length
+        for each in kinds:
             try:
-                found.append(risk_bound(ranker, queries, delta, **options))
-            except DataError as error:
-                if not every:
-                    raise DataError(f"{data}: {error}") from None
+                found.append(risk_bound(ranker, queries, delta, B=radius, **_options_for(each, given)))
+            except (DataError, ParameterError) as error:
+                if not is_every or not isinstance(error, DataError):
+                    raise type(error)(f"{data}: {error}" if isinstance(error, DataError) else str(error)) from None
                 left_out[each] = str(error)
     if as_json:
         print_json({"bounds": [bound.to_dict() for bound in found], "left_out": left_out})
@@ -88,3 +82,40 @@ def bounds(
         print_table(bound)
     for name, reason in left_out.items():
         print_lines(f"left out: {name}: {reason}")
+
+
+def _parse_kinds(text: str) -> tuple[tuple[str, ...], bool]:
+    """The option --kind, and whether it is all: then without ndcg, which is argmax for nDCG."""
+    from rankwright.theory.risk_bounds import KINDS
+
+    if text.strip().lower() == "all":
+        return tuple(kind for kind in KINDS if kind != "ndcg"), True
+    kinds = tuple(word.strip() for word in text.split(","))
+    unknown = next((word for word in kinds if word not in KINDS), None)
+    if unknown is not None:
+        raise ParameterError(f"--kind: {unknown!r} is none of {', '.join(KINDS)}, all")
+    return kinds, False
+
+
+def _options_for(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that play a part in this kind."""
+    from rankwright.theory.risk_bounds import options_of
+
+    known = options_of(kind, given.get("constants"))
+    return {"kind": kind, **{name: value for name, value in given.items() if name in known}}
+
+
+def _check(kinds: Sequence[str], given: Mapping[str, Any], delta: float) -> None:
+    """Refuse, before anything is read, what no kind can have."""
+    from rankwright.losses.structured import checked_measure
+    from rankwright.theory.checks import check_choice, check_delta
+    from rankwright.theory.risk_bounds import CONSTANTS
+
+    check_delta(delta)
+    if "measure" in given:
+        checked_measure(given["measure"])
+    if "constants" in given:
+        check_choice("--constants", given["constants"], CONSTANTS)
+    for name in given:
+        if not any(name in _options_for(kind, given) for kind in kinds):
+            raise ParameterError(f"--{name} plays no part in --kind {','.join(kinds)}: leave it out")

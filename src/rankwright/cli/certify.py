@@ -57,7 +57,7 @@ def certify(
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
     from rankwright.rankers.model_file import load_model
-    from rankwright.theory.certificate import certificate
+    from rankwright.theory.certificates import certificate
 
     parse_measures(measure)  # a slip of the pen need not wait for the data
     convention_of(convention)

@@ -28,7 +28,7 @@ from rankwright.cli.output import Exit, Failure
 from rankwright.cli.predict import predict
 from rankwright.cli.reproduce import greedy_rankrls, large_margin, order_preserving
 from rankwright.cli.select import select
-from rankwright.cli.study import bounds as study_bounds
+from rankwright.cli.study import study_bounds
 from rankwright.cli.train import train
 from rankwright.errors import ParameterError, RankwrightError
 

@@ -15,7 +15,7 @@ from rankwright.errors import ParameterError
 _FILES = ("bounds.csv", "bounds.svg")
 
 
-def bounds(
+def study_bounds(
     data: Annotated[
         Path | None,
         typer.Argument(metavar="[DATA]", help="Judged documents: text, gzipped text or Parquet; synthetic by default."),
@@ -46,8 +46,8 @@ def bounds(
     """
     from rankwright.data.files import read_queries
     from rankwright.losses.structured import checked_measure
+    from rankwright.theory import study as studies
     from rankwright.theory.checks import check_delta
-    from rankwright.theory.study import study_bounds
 
     check_at_least(1, repeats=repeats)
     check_at_least(0, seed=seed)
@@ -60,7 +60,7 @@ def bounds(
         with reading(data):
             queries = read_queries(data)
     with progress_bar("training on more and more queries") as progress:
-        study = study_bounds(
+        study = studies.study_bounds(
             queries, measure=measure, sizes=steps, repeats=repeats, delta=delta, seed=seed, progress=progress
         )
     if out is not None:

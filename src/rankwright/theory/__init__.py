@@ -2,9 +2,9 @@
 
 from rankwright.theory import consistency
 from rankwright.theory.bound import RiskBound
-from rankwright.theory.certificate import Certificate, certificate
-from rankwright.theory.rademacher import Rademacher, rademacher
-from rankwright.theory.risk_bound import risk_bound
+from rankwright.theory.certificates import Certificate, certificate
+from rankwright.theory.rademacher_averages import Rademacher, rademacher
+from rankwright.theory.risk_bounds import risk_bound
 from rankwright.theory.study import BoundStudy, study_bounds
 
 __all__ = [

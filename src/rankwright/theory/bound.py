@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import exp, floor, inf, log, log10
 from typing import TYPE_CHECKING, Any
 
+from rankwright.errors import ParameterError
 from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.formulas import log_sum
 
@@ -111,7 +112,11 @@ class RiskBound:
 
     def constant(self, symbol: str) -> float:
         """The value of a constant by its letter."""
-        return next(constant.value for constant in self.constants if constant.symbol == symbol)
+        for constant in self.constants:
+            if constant.symbol == symbol:
+                return constant.value
+        known = ", ".join(constant.symbol for constant in self.constants)
+        raise ParameterError(f"symbol: this bound has the constants {known}, not {symbol!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; a number beyond float64 has its base-10 logarithm only."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import exp, inf, lgamma, log, log1p, pi, sqrt
+from math import exp, inf, log, log1p, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 
 class Deviation(NamedTuple):
@@ -16,14 +17,15 @@ class Deviation(NamedTuple):
     confidence: float
 
 
-def log_factorial(m: int) -> float:
+def log_factorial(m: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """ln m!"""
-    return lgamma(m + 1.0)
+    logs: npt.NDArray[np.float64] = gammaln(np.asarray(m) + 1.0)
+    return logs
 
 
-def log_binomial(m: int, k: int) -> float:
+def log_binomial(m: npt.ArrayLike, k: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """ln (m over k)."""
-    return log_factorial(m) - log_factorial(k) - log_factorial(m - k)
+    return log_factorial(m) - log_factorial(k) - log_factorial(np.asarray(m) - k)
 
 
 def log_of(value: float) -> float:

@@ -33,7 +33,9 @@ from rankwright.theory.scored import Array, ScoredQueries
 _LONGEST_SUM = 8  # documents whose orders are all looked at
 _MOST_PLACES = 1_000_000  # of relevant documents, in all rankings of a query that are summed for corollary 3
 _LEARNED = "B was measured after training: the bound holds for all B = 2^k together, each with its share of δ"
-_MEASURED = "constants measured on these queries are taken to bound those of all queries"
+_MEASURED = (
+    "what is measured on these queries (length of lists, levels, pairs; M unless given) is taken to hold for all"
+)
 
 
 class _Pairs(NamedTuple):
@@ -184,13 +186,13 @@ _COROLLARY_3 = (
 def _all_orders(queries: Queries, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
     """ln m_q! of each query."""
     m = int(queries.sizes.max())
-    return np.array([log_factorial(int(size)) for size in queries.sizes]), (Constant("m", m, "the longest list"),)
+    return log_factorial(queries.sizes), (Constant("m", m, "the longest list"),)
 
 
 def _classes(queries: Queries, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
     """ln C(m_q, rel) of each query: rankings that differ in where relevant documents stand."""
     relevant = np.add.reduceat(losses.levels, losses.offsets[:-1]).astype(np.int64)
-    logs = np.array([log_binomial(int(m), int(rel)) for m, rel in zip(queries.sizes, relevant, strict=True)])
+    logs = log_binomial(queries.sizes, relevant)
     most = int(np.argmax(logs))
     of_query = f"of query {queries.grouping.query_id(most)!r}, which has most rankings"
     constants = (

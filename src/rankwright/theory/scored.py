@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
+from rankwright.data.query_blocks import QueryBlocks
 from rankwright.errors import DataError, ParameterError
 from rankwright.rankers.base import LinearRanker
 from rankwright.theory.checks import check_queries
 from rankwright.theory.formulas import share_of_delta
-from rankwright.theory.lengths import QueryBlocks, largest_length
+from rankwright.theory.lengths import largest_length
 
 Array = npt.NDArray[np.float64]
 

@@ -16,7 +16,6 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.datasets.synthetic import make_queries
@@ -31,7 +30,7 @@ from rankwright.rankers.ranksvm import RankSVM
 from rankwright.report.chart import line_chart
 from rankwright.theory.bound import shown
 from rankwright.theory.checks import check_delta, check_whole
-from rankwright.theory.risk_bound import Kind, risk_bound
+from rankwright.theory.risk_bounds import Kind, risk_bound
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -92,7 +91,7 @@ def study_bounds(
     ----------
     queries : Queries, optional
         Three tenths of them, drawn at random, are for the held-out risk. By default a synthetic collection of 26,000
-        queries with ten documents each.
+        queries with ten documents on average.
     measure : nDCG, or AP without a cutoff
     sizes : numbers of training queries, optional
         By default up to all of them, each about three times as large as the one before.
@@ -235,9 +234,12 @@ class BoundStudy:
 
     @property
     def first_informative(self) -> int | None:
-        """The least number of training queries whose bound is below the risk of the worst rankings, in all repeats."""
-        sizes = [group[0].queries for group in self._groups() if all(p.bound < p.worst_risk for p in group)]
-        return min(sizes, default=None)
+        """From how many training queries on all bounds are below the risk of the worst rankings."""
+        first = None
+        for group in self._groups():
+            is_informative = all(point.bound < point.worst_risk for point in group)
+            first = (first or group[0].queries) if is_informative else None
+        return first
 
     def to_csv(self) -> str:
         """A line for each point."""
@@ -327,5 +329,6 @@ class BoundStudy:
 
 
 def _mean(points: list[StudyPoint]) -> StudyPoint:
-    values: npt.NDArray[np.float64] = np.mean([list(asdict(point).values())[2:] for point in points], axis=0)
-    return StudyPoint(points[0].queries, -1, *map(float, values))
+    names = [field.name for field in fields(StudyPoint) if field.name not in ("queries", "repeat")]
+    means = {name: float(np.mean([getattr(point, name) for point in points])) for name in names}
+    return StudyPoint(points[0].queries, -1, **means)

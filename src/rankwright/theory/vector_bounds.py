@@ -4,10 +4,11 @@ The hinge ξ of a query is a Λ-Lipschitz function of its m scores and does not 
 Cut off at 1 it still bounds Δ = 1 − measure, and never leaves [0, 1]. Twice the Rademacher average of linear rankers
 under it is at most
 
-  2√2 B/N √(Σ_q Λ_q² Σ_i ‖x_qi − x̄_q‖²)  (vector contraction, Maurer 2016), and at most
+  2√2 B/N √(Σ_q Λ_q² Σ_i ‖x_qi − x̄_q‖²)  (vector contraction, Maurer 2016),
+  the same with √(π/2) in place of √2  (Gaussian comparison), and
   2B/N (√(π/2) √(Σ_q Λ₀_q² Σ_i ‖x_qi − x̄_q‖²) + √(Σ_q ‖X̂_qᵀt_q‖²))  (Gaussian comparison, target apart),
 
-where paper P has m!. `docs/theory.md` derives both.
+where paper P has m!. `docs/theory.md` derives them; the least of them is taken, and the first one told beside it.
 """
 
 from __future__ import annotations
@@ -28,15 +29,18 @@ from rankwright.theory.scored import Array, Radius, ScoredQueries
 
 # Complexity terms that are worth a look: with less, B is as good as 0, and with more the bound is vacuous.
 _LEAST_COMPLEXITY, _MOST_COMPLEXITY = 2.0**-10, 1.0
-_CONTRACTION, _COMPARISON = "vector contraction", "Gaussian comparison"
+_SAVED = sqrt(pi / 4)  # Gaussian comparison gives so much of what vector contraction gives
 
 
 @dataclass(frozen=True)
 class Complexity:
-    """Twice the Rademacher average for B = 1, the inequality that gives it, its formula, and what is in it."""
+    """Twice the Rademacher average for B = 1, at most, its formula, and what is in it.
+
+    ``contraction`` is what vector contraction alone would give.
+    """
 
     per_radius: float
-    inequality: str
+    contraction: float
     formula: str
     constants: tuple[Constant, ...]
     confidences: int  # how many times √(ln(1/δ)/2N) is added
@@ -54,10 +58,10 @@ def complexity_of_data(scored: ScoredQueries, losses: StructuredLosses) -> Compl
         Constant("Λ₀", float(lipschitz.radii.max()), "the same without the target ranking"),
         Constant("spread", float(spread.mean()), "Σ_i ‖x_i − x̄_q‖², mean over queries"),
     )
-    if contraction <= comparison:
-        formula = "2√2 B/N · √Σ Λ² spread"
-        return Complexity(contraction, _CONTRACTION, formula, constants, 3, ())
-    return Complexity(comparison, _COMPARISON, "2B/N · (√(π/2 · Σ Λ₀² spread) + √Σ‖X̂ᵀt‖²)", constants, 3, ())
+    if _SAVED * contraction <= comparison:
+        return Complexity(_SAVED * contraction, contraction, "2B/N · √(π/2 · Σ Λ² spread)", constants, 3, ())
+    formula = "2B/N · (√(π/2 · Σ Λ₀² spread) + √Σ‖X̂ᵀt‖²)"
+    return Complexity(comparison, contraction, formula, constants, 3, ())
 
 
 def complexity_of_largest(scored: ScoredQueries, losses: StructuredLosses, M: float | None) -> Complexity:
@@ -76,9 +80,9 @@ def complexity_of_largest(scored: ScoredQueries, losses: StructuredLosses, M: fl
         Constant("‖t‖₁", target, "largest sum of |coefficients| of a ranking, and so of a target"),
     )
     notes = ("constants measured on these queries are taken to bound those of all queries",)
-    if contraction <= comparison:
-        return Complexity(contraction, _CONTRACTION, "2√2 ΛBM √(m/N)", constants, 1, notes)
-    return Complexity(comparison, _COMPARISON, "2BM (√(π/2) Λ₀ √m + ‖t‖₁) / √N", constants, 1, notes)
+    if _SAVED * contraction <= comparison:
+        return Complexity(_SAVED * contraction, contraction, "2√(π/2) ΛBM √(m/N)", constants, 1, notes)
+    return Complexity(comparison, contraction, "2BM (√(π/2) Λ₀ √m + ‖t‖₁) / √N", constants, 1, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +104,26 @@ class VectorBound:
     def best(self) -> RiskBound:
         """The least over all powers of two as B, which hold together."""
         origin = "the power of 2 that gives least; w is scaled to it, its rankings stay"
-        radii = (Radius(2.0**k, share_of_delta(k), origin) for k in _exponents(self.complexity.per_radius))
-        found = (self._at(radius, self.scored.scores_at(radius.B)) for radius in radii)
-        return self._told(min(found, key=lambda at: at.empirical + at.complexity + at.confidence))
+        best: _Found | None = None
+        for k in _exponents(self.complexity.per_radius):
+            radius = Radius(2.0**k, share_of_delta(k), origin)
+            if best is not None and self._added(radius) >= best.total:
+                break  # the complexity only grows from here on
+            found = self._at(radius, self.scored.scores_at(radius.B))
+            best = found if best is None or found.total < best.total else best
+        assert best is not None
+        return self._told(best)
+
+    def _added(self, radius: Radius) -> float:
+        """The complexity, and the confidence that a B has at least: that of B = 1, which has the largest share of δ."""
+        return self.complexity.per_radius * radius.B + self._confidence(share_of_delta(0))
+
+    def _confidence(self, share: float) -> float:
+        return self.complexity.confidences * confidence(self.losses.n_queries, self.delta * share)
 
     def _at(self, radius: Radius, scores: Array) -> _Found:
-        spent = confidence(self.losses.n_queries, self.delta * radius.share)
-        return _Found(
-            radius,
-            float(np.minimum(self.hinge.at(scores).values, 1.0).mean()),
-            self.complexity.per_radius * radius.B,
-            self.complexity.confidences * spent,
-        )
+        empirical = float(np.minimum(self.hinge.at(scores).values, 1.0).mean())
+        return _Found(radius, empirical, self.complexity.per_radius * radius.B, self._confidence(radius.share))
 
     def _told(self, found: _Found) -> RiskBound:
         times = f"{self.complexity.confidences} · " if self.complexity.confidences > 1 else ""
@@ -132,7 +144,10 @@ class VectorBound:
                 *self.complexity.constants,
                 Constant("δ_B", self.delta * found.radius.share, "δ, or its share for this B"),
             ),
-            (f"complexity by {self.complexity.inequality}", *self.complexity.notes),
+            (
+                f"by vector contraction the complexity would be {self.complexity.contraction * found.radius.B:.4g}",
+                *self.complexity.notes,
+            ),
         )
 
 
@@ -143,6 +158,11 @@ class _Found(NamedTuple):
     empirical: float
     complexity: float
     confidence: float
+
+    @property
+    def total(self) -> float:
+        """The bound."""
+        return self.empirical + self.complexity + self.confidence
 
 
 def _exponents(per_radius: float) -> range:

@@ -23,6 +23,7 @@ Constants = Literal["data", "largest"]
 PAIRWISE = ("theorem3", "corollary1", "corollary2")
 LISTWISE = ("theorem4", "corollary3")
 VECTOR = ("argmax", "softmax", "ndcg")
+CONSTANTS = ("data", "largest")
 KINDS = (*PAIRWISE, *LISTWISE, *VECTOR)
 
 
@@ -34,8 +35,8 @@ def risk_bound(
     *,
     measure: str | Measure | None = None,
     position_weights: Any = None,
-    temperature: float = 0.01,
-    constants: Constants = "data",
+    temperature: float | None = None,
+    constants: Constants | None = None,
     B: float | None = None,
     M: float | None = None,
     convention: str | Convention = "default",
@@ -69,11 +70,11 @@ def risk_bound(
     position_weights : str or array
         A of the joint feature map for NDCG, as in `StructuredHinge`; "discount" by default.
     temperature : float
-        Of "softmax".
+        Of "softmax"; 0.01 by default.
     constants : str
-        For "argmax", "softmax" and "ndcg". With "data" the lengths of documents and lists enter by sums over the
-        queries, and nothing is assumed of other queries. With "largest" their maxima do, which are taken to hold for
-        all queries: a larger complexity, a smaller confidence term.
+        For "argmax", "softmax" and "ndcg". With "data", the default, the lengths of documents and lists enter by sums
+        over the queries, and nothing is assumed of other queries. With "largest" their maxima do, which are taken to
+        hold for all queries: a larger complexity, a smaller confidence term.
     B : float, optional
         The class of rankers is that of ‖w‖ ≤ B. A number must have been fixed before training; a longer w is scaled
         down to it, which leaves its rankings as they are. By default B is a power of two, and δ is shared among all of
@@ -95,12 +96,16 @@ def risk_bound(
     """
     check_delta(delta)
     check_choice("kind", kind, KINDS)
-    check_choice("constants", constants, ("data", "largest"))
+    if constants is not None:
+        check_choice("constants", constants, CONSTANTS)
     for name, value in (("B", B), ("M", M), ("temperature", temperature)):
         if value is not None:
             check_positive(name, value)
-    if M is not None and not uses_length(kind, constants):
-        raise ParameterError(f"M plays no part in kind={kind!r} unless constants='largest': leave it out")
+    given = {"measure": measure, "position_weights": position_weights, "temperature": temperature}
+    for name, value in (given | {"constants": constants, "M": M}).items():
+        if value is not None and name not in options_of(kind, constants):
+            also = " unless constants='largest'" if name == "M" else ""
+            raise ParameterError(f"{name} plays no part in kind={kind!r}{also}: leave it out")
     scored = ScoredQueries(ranker, queries)
     if kind in PAIRWISE:
         return pairwise_bound(scored, kind, delta, B, M)
@@ -108,17 +113,24 @@ def risk_bound(
     if kind in LISTWISE:
         return listwise_bound(scored, kind, hinge, delta, B, M)
     losses = hinge.on(queries)
-    complexity = complexity_of_data(scored, losses) if constants == "data" else complexity_of_largest(scored, losses, M)
+    is_largest = constants == "largest"
+    complexity = complexity_of_largest(scored, losses, M) if is_largest else complexity_of_data(scored, losses)
     bounded: QueryLosses = losses
     if kind == "softmax":
-        bounded = ListwiseHinge(hinge.measure, "softmax", temperature, hinge.position_weights, convention).on(queries)
+        soft = ListwiseHinge(hinge.measure, "softmax", temperature or 0.01, hinge.position_weights, convention)
+        bounded = soft.on(queries)
     bound = VectorBound(kind, risk_of(hinge), scored, losses, bounded, complexity, delta)
     return bound.best() if B is None else bound.within(B)
 
 
-def uses_length(kind: str, constants: str) -> bool:
-    """Whether the bound depends on M."""
-    return kind not in VECTOR or constants == "largest"
+def options_of(kind: str, constants: str | None) -> set[str]:
+    """Which options play a part in a kind of bound."""
+    options = {"M"} if kind not in VECTOR or constants == "largest" else set()
+    if kind not in PAIRWISE:
+        options |= {"measure", "position_weights"}
+    if kind in VECTOR:
+        options.add("constants")
+    return options | {"temperature"} if kind == "softmax" else options
 
 
 def _hinge(

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
+from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.errors import DataError
 from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.checks import check_positive, check_queries, check_whole
-from rankwright.theory.lengths import Array, QueryBlocks, block_spreads, squares
+from rankwright.theory.lengths import Array, block_spreads, squares
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_MOST_NUMBERS = 4_000_000  # of all sums Σ ε x at a time
+_MOST_NUMBERS = 4_000_000  # of signs, or of sums Σ ε x, at a time
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Rademacher:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return dict(self.__dict__)
+        told = dict(self.__dict__)
+        return {"queries": told.pop("n_queries"), "documents": told.pop("n_documents"), **told}
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         told = f"{self.estimate:.6g} ± {self.standard_error:.2g}"
@@ -112,13 +114,14 @@ def rademacher(
 def _lengths_of_sums(blocks: QueryBlocks, centred: bool, draws: int, seed: int) -> tuple[Array, float]:
     """‖Σ ε x‖ for so many draws of ε, and Σ‖x‖², in as few passes as memory allows."""
     generator = np.random.default_rng(seed)
-    at_a_time = max(1, min(draws, _MOST_NUMBERS // blocks.n_features))
+    at_a_time = max(1, min(draws, _MOST_NUMBERS // max(blocks.n_features, ROWS_PER_BLOCK)))
     lengths, total = [], 0.0
     for first in range(0, draws, at_a_time):
         count = min(at_a_time, draws - first)
         sums, total = np.zeros((blocks.n_features, count)), 0.0
         for queries, documents, rows in blocks:
-            signs = 2.0 * generator.integers(0, 2, (documents.stop - documents.start, count)) - 1.0
+            size = (documents.stop - documents.start, count)
+            signs = generator.integers(0, 2, size, dtype=np.int8) * 2.0 - 1.0
             sums += rows.T @ (_centred(blocks, queries, signs) if centred else signs)
             total += float((block_spreads(blocks, queries, rows) if centred else squares(rows)).sum())
         lengths.append(np.sqrt(np.einsum("ij,ij->j", sums, sums)))
