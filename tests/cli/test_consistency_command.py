@@ -61,3 +61,10 @@ def test_help_has_examples(run):
     ran = run("consistency", "--help")
     assert ran.code == 0
     assert "rankwright consistency --measure ap --labels 0,1 --items 4" in ran.out
+
+
+@pytest.mark.parametrize("options", [("--labels", "0,1,2"), ("--items", "4")])
+def test_labels_and_items_without_a_measure_are_refused(run, options):
+    ran = run("consistency", *options)
+    assert ran.code == 2
+    assert "--measure" in ran.err

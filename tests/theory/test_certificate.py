@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.theory.certificate import Certificate, certificate
+from rankwright.theory.certificates import Certificate, certificate
 from rankwright.theory.mean_bounds import betting_bound, clopper_pearson_bound, hoeffding_bound
 
 

@@ -288,3 +288,19 @@ def test_bad_scores_and_measures():
         laboratory.optimal_orders("ap, err")
     with pytest.raises(rw.DataError):
         Laboratory([[1, math.nan]])
+
+
+def test_minima_far_away_are_found():
+    minimum = Laboratory([[13, 0]]).minimiser(rw.losses.SquaredLoss(standardize="dcg"))
+    np.testing.assert_allclose(minimum.scores, [8191.0, 0.0], rtol=1e-6)
+    assert minimum.lower <= minimum.value <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [rw.losses.StructuredHinge("ndcg@1", bound="tight"), rw.losses.StructuredHinge("ndcg@1", rescale="slack")],
+    ids=["tight", "slack"],
+)
+def test_a_loss_that_is_not_convex_is_refused(loss):
+    with pytest.raises(rw.ParameterError, match="convex"):
+        Laboratory([[1, 0], [0, 1]], ["2/3", "1/3"]).minimiser(loss)

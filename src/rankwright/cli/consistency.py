@@ -24,9 +24,10 @@ def consistency(
         str | None, typer.Option(metavar="MEASURE", help="Ask whether this measure has a standardisation function.")
     ] = None,
     labels: Annotated[
-        str, typer.Option(metavar="LIST", help="The grades there are, as in 0,1,2; or rankings, or graphs.")
-    ] = "0,1",
-    items: Annotated[int, typer.Option(metavar="N", help="How many items, at most 6.")] = 3,
+        str | None,
+        typer.Option(metavar="LIST", help="The grades there are, as in 0,1,2, or rankings, or graphs; 0,1 by default."),
+    ] = None,
+    items: Annotated[int | None, typer.Option(metavar="N", help="How many items, at most 6; 3 by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Show which losses are consistent with which measures.
@@ -42,13 +43,15 @@ def consistency(
       rankwright consistency --measure wpd --labels graphs --json
     """
     if measure is None:
+        if labels is not None or items is not None:
+            raise ParameterError("--labels and --items say what --measure is asked about: give it too")
         _demonstrate(name, as_json)
         return
     if name is not None:
         raise ParameterError(f"give a demonstration ({name}) or --measure, not both")
     from rankwright.theory.consistency import has_standardization
 
-    supervisions = _supervisions(labels, items)
+    supervisions = _supervisions("0,1" if labels is None else labels, 3 if items is None else items)
     with working("looking for a proof"):
         answer = has_standardization(measure, supervisions)
         is_proved = answer.verify()

@@ -44,7 +44,10 @@ class ScoredQueries:
             raise DataError("there are no queries to bound a risk with")
         self.queries = queries
         self.scores = ranker.predict(queries)
-        self.length = float(np.linalg.norm(ranker.coef_))
+        with np.errstate(over="ignore"):
+            self.length = float(np.linalg.norm(ranker.coef_))
+        if not np.isfinite(self.length):
+            raise ParameterError("ranker: its weights are so large that their squares overflow")
         self.blocks = QueryBlocks(ranker._columns_of(queries), queries.grouping)
 
     @cached_property

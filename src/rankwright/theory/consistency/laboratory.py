@@ -115,7 +115,7 @@ class Laboratory:
         return dict(zip(map(tuple, table.orders.tolist()), table.expected(self.probabilities), strict=True))
 
     def optimal_orders(self, measure: str | Measure) -> list[Order]:
-        """The orders that are best in expectation: exactly so for fractions, else up to 10⁻¹²."""
+        """The orders that are best in expectation: exactly so for fractions, else up to 10⁻¹² of the largest value."""
         table = self.table(measure)
         return [tuple(order) for order in table.orders[table.optimal(self.probabilities)].tolist()]
 

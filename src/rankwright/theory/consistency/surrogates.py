@@ -8,19 +8,19 @@ at once: their least common value is a linear programme.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from rankwright.errors import RankwrightError
+from rankwright.errors import ParameterError, RankwrightError
 from rankwright.losses.loss import Loss
 from rankwright.theory.consistency.orders import Array, Distribution, SupervisionSet
 
 # How far least value and lower bound may be apart, relative to the loss (absolutely below 1).
 ACCURACY = 1e-8
 # Scores are looked for within this distance of each other first, and within larger ones if that is not enough.
-_REACHES = (8.0, 64.0, 512.0, 4096.0)
+_REACHES = tuple(8.0**power for power in range(1, 13))
 _MOST_PLANES = 500
 # Scores that are nearer to each other than this are made equal, if that costs nothing.
 _TIE = 1e-5
@@ -28,17 +28,20 @@ _TIE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Scores with the least expected loss, and a lower bound that no scores are below."""
+    """Scores with the least expected loss, and a lower bound for all scores between −``reach`` and ``reach``."""
 
     scores: Array
     value: float
     lower: float
+    reach: float
 
 
 class ExpectedLoss:
     """E Ψ(s, Y) as a function of the scores s of n items."""
 
     def __init__(self, loss: Loss, supervisions: SupervisionSet, probabilities: Distribution) -> None:
+        if getattr(loss, "bound", "convex") != "convex" or getattr(loss, "rescale", "margin") != "margin":
+            raise ParameterError("loss must be convex and found exactly: bound='convex' and rescale='margin'")
         self.n_items, self._copies = supervisions.n_items, len(supervisions)
         self._losses = loss.on(supervisions.queries(1), np.array(probabilities, dtype=np.float64))
         self._point = self._losses.point()
@@ -63,7 +66,8 @@ class ExpectedLoss:
             found = wider
             if not box.is_at_the_end(found.scores):
                 break
-        assert found is not None
+        else:
+            raise RankwrightError(f"the least expected loss is not within scores of ±{_REACHES[-1]:g}")
         return self._from_zero(self._with_ties(found))
 
     def _within(self, box: _Box, unless_above: float) -> Minimum:
@@ -77,7 +81,7 @@ class ExpectedLoss:
         x = minimize(at, box.start(), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         value, slope = at(x)
         lower = value + float(np.minimum(slope * (box.low - x), slope * (box.high - x)).sum())
-        found = Minimum(box.basis @ x, value, lower)
+        found = Minimum(box.basis @ x, value, lower, box.reach)
         if value - lower <= _slack(value) or lower >= unless_above:
             return found
         return self._by_planes(box, found, unless_above)
@@ -90,7 +94,8 @@ class ExpectedLoss:
             scores = box.basis @ x
             value = self._touch(scores)
             better = value < found.value
-            found = Minimum(scores if better else found.scores, min(value, found.value), max(lower, found.lower))
+            best = scores if better else found.scores
+            found = Minimum(best, min(value, found.value), max(lower, found.lower), box.reach)
             if found.value - found.lower <= _slack(found.value) or found.lower >= unless_above:
                 return found
         raise RankwrightError(f"the minimum of the expected loss is only known between {found.lower} and {found.value}")
@@ -121,13 +126,13 @@ class ExpectedLoss:
         scores = np.empty_like(found.scores)
         scores[by_score] = means[tie]
         value = self(scores)[0]
-        return Minimum(scores, value, found.lower) if value <= found.value + _slack(found.value) else found
+        return replace(found, scores=scores, value=value) if value <= found.value + _slack(found.value) else found
 
     def _from_zero(self, found: Minimum) -> Minimum:
         """Where differences of scores alone count, the least score is 0."""
         scores = found.scores - found.scores.min()
         value = self(scores)[0]
-        return Minimum(scores, value, found.lower) if abs(value - found.value) <= 1e-5 * _slack(value) else found
+        return replace(found, scores=scores, value=value) if abs(value - found.value) <= 1e-5 * _slack(value) else found
 
 
 class _Box:
