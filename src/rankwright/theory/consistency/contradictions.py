@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from math import factorial, prod
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 
 from rankwright.theory.consistency.orders import Distribution, Mask, Order, OrderTable, point_mass
-from rankwright.theory.consistency.programmes import near, sparse
 
 
 @dataclass(frozen=True)
@@ -92,43 +89,3 @@ def contradiction_at(p: Distribution, table: OrderTable) -> list[Comparison] | N
         if allowed_order(best, without, n) is None:
             kept = without
     return [found[pair] for pair in kept]
-
-
-def zero_sum(known: Mapping[Comparison, bool], table: OrderTable) -> dict[Comparison, Fraction] | None:
-    """λ > 0 on some comparisons, strict ones among them, with Σ λ (e_upper − e_lower) pᵀ = 0; checked exactly."""
-    n, count = table.supervisions.n_items, len(table.supervisions)
-    rows: list[tuple[int, int, float]] = []
-    for e, (one, is_strict) in enumerate(known.items()):
-        for k, share in enumerate(one.p):
-            if share:
-                rows += [(k * n + one.upper, e, float(share)), (k * n + one.lower, e, -float(share))]
-        if is_strict:
-            rows.append((n * count, e, 1.0))
-    solved = linprog(
-        np.ones(len(known)),
-        A_eq=sparse(rows, n * count + 1, len(known)),
-        b_eq=np.append(np.zeros(n * count), 1.0),
-        bounds=(0, None),
-        method="highs-ds",
-    )
-    if solved.status != 0:
-        return None
-    largest = solved.x.max()
-    factors = {one: near(x / largest) for one, x in zip(known, solved.x, strict=True) if x > 1e-9 * largest}
-    return factors if adds_up_to_zero(factors) else None
-
-
-def adds_up_to_zero(factors: dict[Comparison, Fraction]) -> bool:
-    """Whether Σ λ (e_upper − e_lower) pᵀ = 0 with all λ > 0: then all these comparisons hold with equality."""
-    total: Counter[tuple[int, int]] = Counter()
-    for one, factor in factors.items():
-        for k, share in enumerate(one.p):
-            total[one.upper, k] += factor * share  # type: ignore[assignment]
-            total[one.lower, k] -= factor * share  # type: ignore[assignment]
-    return all(factor > 0 for factor in factors.values()) and not any(total.values())
-
-
-def ties_are_impossible(one: Comparison, table: OrderTable) -> bool:
-    """Whether no order optimal at p has the two items side by side and stays optimal when they are swapped."""
-    ends = [(one.upper, one.lower), (one.lower, one.upper)]
-    return allowed_order(best_orders(one.p, table), ends, table.supervisions.n_items) is None

@@ -278,6 +278,12 @@ class OrderTable:
         remain: Mask = np.asarray(gains >= gains.max(axis=0) - self._tolerance, dtype=bool)
         return remain
 
+    def optimal_towards(self, best: Mask, q: Distribution) -> Mask:
+        """Which of the orders that are best at some p remain so when p moves towards q a little."""
+        gains = self._units(q)[0]
+        remain: Mask = best & np.asarray(gains >= gains[best].max() - self._tolerance, dtype=bool)
+        return remain
+
     def distinct(self) -> tuple[OrderTable, list[int]]:
         """The table of one supervision of all that the measure takes for the same, and which one stands for each."""
         first: dict[tuple[float, ...], int] = {}

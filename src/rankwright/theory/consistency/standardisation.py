@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
-from rankwright.theory.consistency.contradictions import Comparison, adds_up_to_zero
+from rankwright.theory.consistency.branching import MOST_TABLES
+from rankwright.theory.consistency.cases import Refutation, is_refuted
+from rankwright.theory.consistency.contradictions import Comparison
 from rankwright.theory.consistency.orders import (
     Distribution,
     Number,
@@ -21,10 +23,11 @@ from rankwright.theory.consistency.orders import (
     SupervisionSet,
     all_grades,
     order_text,
-    orders_of_scores,
 )
+from rankwright.theory.consistency.refutation_text import refutation_data, refutation_lines
 from rankwright.theory.consistency.search import search
-from rankwright.theory.consistency.standards import Table, follows_swaps, unproved_orders
+from rankwright.theory.consistency.standards import Table, follows_swaps, is_proved
+from rankwright.theory.consistency.weak_orders import Levels, Place, allowed_at, best_at, weak_orders
 
 _LONGEST_TABLE = 16
 
@@ -35,20 +38,26 @@ class Standardization:
 
     Attributes
     ----------
-    exists : True, False, or None if the search did not decide
     r : if there is one, a row of n numbers for each supervision, scaled so that the largest is 1
-    comparisons : if there is none, what any r would have to satisfy; this cannot be at the p of the last one
-    factors : numbers above 0 with which these comparisons add up to 0, so that all of them are equalities; empty if
-        they are all at one p, and contradict each other there
+    comparisons : if there is none, what any r would have to satisfy at one p, but cannot; empty if no p alone tells so
+    refutation : then, why there is none: a distinction of cases, each of them with a sum that is 0 but cannot be
+    places : the distributions of the refutation, and those that a little of is mixed in
     """
 
     measure: Measure
     supervisions: SupervisionSet
     convention: Convention
-    exists: bool | None
     r: Table | None
     comparisons: tuple[Comparison, ...]
-    factors: tuple[Fraction, ...]
+    refutation: Refutation | None
+    places: tuple[Place, ...]
+
+    @property
+    def exists(self) -> bool | None:
+        """True, False, or None if the search did not decide."""
+        if self.r is not None:
+            return True
+        return False if self.comparisons or self.refutation is not None else None
 
     def __bool__(self) -> bool:
         return bool(self.exists)
@@ -57,9 +66,30 @@ class Standardization:
         """Check the proof anew, from the measure's values; False if nothing was decided."""
         table = OrderTable(self.measure, self.supervisions, self.convention)
         if self.r is not None:
-            positive = min(value for row in self.r for value in row) >= 0
-            return positive and (follows_swaps(self.r, table) or not any(unproved_orders(self.r, table)))
-        return bool(self.comparisons) and _is_contradiction(self.comparisons, self.factors, table)
+            return self._has_its_shape(self.r) and (follows_swaps(self.r, table) or is_proved(self.r, table))
+        if not all(self._is_distribution(p) for p in self._distributions()):
+            return False
+        if self.refutation is not None:
+            return is_refuted(self.refutation, self.places, table)
+        return bool(self.comparisons) and _is_contradiction(self.comparisons, table)
+
+    def _has_its_shape(self, r: Table) -> bool:
+        """A row of finite numbers of at least 0 for each supervision."""
+        sizes = {len(row) for row in r}
+        is_whole = len(r) == len(self.supervisions) and sizes == {self.supervisions.n_items}
+        return is_whole and all(0 <= value < inf for row in r for value in row)
+
+    def _distributions(self) -> Iterator[Distribution]:
+        for one in self.comparisons:
+            yield one.p
+            if one.towards is not None:
+                yield one.towards
+        for place in self.places:
+            yield place.p
+            yield from place.towards
+
+    def _is_distribution(self, p: Distribution) -> bool:
+        return len(p) == len(self.supervisions) and all(share >= 0 for share in p) and sum(p) == 1
 
     # Telling
 
@@ -84,7 +114,13 @@ class Standardization:
                 }
                 for one in self.comparisons
             ]
-            told["factors"] = [str(factor) for factor in self.factors]
+        if self.refutation is not None:
+            told["places"] = [
+                {"distribution": self._shares(place.p), "towards": [self._shares(q) for q in place.towards]}
+                for place in self.places
+            ]
+            numbers = {place.p: k + 1 for k, place in enumerate(self.places)}
+            told["refutation"] = refutation_data(self.refutation, numbers)
         return told
 
     def _shares(self, p: Distribution) -> dict[str, str]:
@@ -98,7 +134,12 @@ class Standardization:
             return f"{self.measure} has a standardisation function {about}.\n{self._table_text()}"
         if self.comparisons:
             return f"{self.measure} has no standardisation function {about}.\n{self._contradiction_text()}"
-        return f"Whether {self.measure} has a standardisation function {about} is undecided: the search found no proof."
+        if self.refutation is not None:
+            return f"{self.measure} has no standardisation function {about}.\n{self._refutation_text()}"
+        return (
+            f"Whether {self.measure} has a standardisation function {about} is undecided: the search ended after "
+            f"{MOST_TABLES} tables, or where numbers were too near to each other."
+        )
 
     __repr__ = __str__
 
@@ -128,12 +169,12 @@ class Standardization:
                     f"  With a little of {self._distribution_text(one.towards)} mixed in, every optimal order has "
                     f"{upper} above {lower}: in the limit, E r_{upper} ≥ E r_{lower}."
                 )
-        if self.factors:
-            lines.append(
-                f"Weighted by {', '.join(map(str, self.factors))}, these differences add up to 0 for any r: "
-                "all of them are 0."
-            )
         return "\n".join([*lines, *self._end_text(self.comparisons[-1].p)])
+
+    def _refutation_text(self) -> str:
+        assert self.refutation is not None
+        table = OrderTable(self.measure, self.supervisions, self.convention)
+        return "\n".join(refutation_lines(self.refutation, self.places, table, self._distribution_text))
 
     def _distribution_text(self, p: Distribution) -> str:
         shares = [(k, share) for k, share in enumerate(p) if share]
@@ -145,7 +186,7 @@ class Standardization:
         table = OrderTable(self.measure, self.supervisions, self.convention)
         expected, best = table.expected(p), table.optimal(p)
         n = self.supervisions.n_items
-        if not self.factors and _all_tie(self.comparisons, n):
+        if _all_tie(self.comparisons, n):
             good, bad = int(np.argmax(best)), int(np.argmin(best))
             values = [f"{number_text(expected[k])} for {order_text(table.orders[k].tolist())}" for k in (good, bad)]
             return [
@@ -175,8 +216,9 @@ def has_standardization(
     n : number of items, at most 6
 
     The answer carries its proof, which ``verify()`` checks. Measures with logarithms are compared in floating point:
-    orders up to 10⁻¹², and what r gains up to 10⁻⁹; all others exactly. Some sets are left undecided: ``exists`` is
-    None then.
+    orders up to 10⁻¹² of the largest value, what r gains up to 10⁻⁹ of it; all others exactly. After 200 tables r
+    that were tried, or where linear programmes have numbers too near to each other, the search ends: ``exists`` is None
+    then.
 
     >>> from rankwright.theory.consistency import has_standardization
     >>> has_standardization("ndcg@2", [0, 1], 3).exists, has_standardization("ap", [0, 1], 3).exists
@@ -185,11 +227,9 @@ def has_standardization(
     supervisions = _supervisions(labels, n)
     table = OrderTable(measure, supervisions, convention)
     answer = search(table)
-    exists = True if answer.r is not None else False if answer.comparisons else None
     r = None if answer.r is None else _scaled(answer.r)
-    return Standardization(
-        table.measure, supervisions, convention_of(convention), exists, r, answer.comparisons, answer.factors
-    )
+    proof = (answer.comparisons, answer.refutation, answer.places)
+    return Standardization(table.measure, supervisions, convention_of(convention), r, *proof)
 
 
 def _supervisions(labels: Iterable[Any] | SupervisionSet, n: int | None) -> SupervisionSet:
@@ -206,53 +246,27 @@ def _scaled(r: Table) -> Table:
 # Checking a contradiction with nothing but sums and enumeration
 
 
-def _is_contradiction(comparisons: Sequence[Comparison], factors: Sequence[Fraction], table: OrderTable) -> bool:
-    if not all(_is_forced(one, table) for one in comparisons):
-        return False
+def _is_contradiction(comparisons: Sequence[Comparison], table: OrderTable) -> bool:
     last = comparisons[-1].p
-    if factors:
-        if len(factors) != len(comparisons) or not adds_up_to_zero(dict(zip(comparisons, factors, strict=True))):
-            return False
-    elif any(one.p != last for one in comparisons):
+    if not all(one.p == last and _is_forced(one, table) for one in comparisons):
         return False
-    here = [one for one in comparisons if one.p == last]
-    best = _best(last, range(len(table.orders)), table)
-    return not any(
-        all(_agrees(one, levels, is_equality=bool(factors)) for one in here)
-        and set(np.flatnonzero(orders_of_scores(table.orders, np.array(levels, dtype=np.float64))).tolist()) <= best
-        for levels in weak_orders(table.supervisions.n_items)
-    )
+    return not any(all(_agrees(one, levels) for one in comparisons) for levels in allowed_at(Place(last), table))
 
 
 def _is_forced(one: Comparison, table: OrderTable) -> bool:
-    best = _best(one.p, range(len(table.orders)), table)
+    best = best_at(one.p, range(len(table.orders)), table)
     if one.towards is not None:
-        best = _best(one.towards, sorted(best), table)
+        best = best_at(one.towards, best, table)
     orders: list[Order] = [tuple(table.orders[k].tolist()) for k in best]
     return all(order.index(one.upper) < order.index(one.lower) for order in orders)
 
 
-def _best(p: Distribution, among: Iterable[int], table: OrderTable) -> set[int]:
-    totals = {}
-    for k in among:
-        terms = [share * gain for share, gain in zip(p, table.gains(k), strict=True) if share]
-        totals[k] = sum(terms[1:], terms[0])
-    greatest = max(totals.values())
-    return {k for k, total in totals.items() if table.is_equal(total, greatest)}
-
-
-def _agrees(one: Comparison, levels: Sequence[int], *, is_equality: bool) -> bool:
-    upper, lower = levels[one.upper], levels[one.lower]
-    return upper == lower if is_equality else upper >= lower
-
-
-def weak_orders(n: int) -> Iterator[tuple[int, ...]]:
-    """Every ranking of n items with ties: a level for each item, greater is better, no level left out."""
-    return (levels for levels in product(range(n), repeat=n) if set(levels) == set(range(max(levels) + 1)))
+def _agrees(one: Comparison, levels: Levels) -> bool:
+    return levels[one.upper] >= levels[one.lower]
 
 
 def _all_tie(comparisons: Sequence[Comparison], n: int) -> bool:
-    follows = [w for w in weak_orders(n) if all(_agrees(one, w, is_equality=False) for one in comparisons)]
+    follows = [w for w in weak_orders(n) if all(_agrees(one, w) for one in comparisons)]
     return follows == [(0,) * n]
 
 

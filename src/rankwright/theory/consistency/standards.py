@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
-from rankwright.theory.consistency.orders import Array, Number, OrderTable
-from rankwright.theory.consistency.programmes import MARGIN, near, sparse
+from rankwright.theory.consistency.elimination import solution
+from rankwright.theory.consistency.orders import Array, Distribution, Number, OrderTable
+from rankwright.theory.consistency.programmes import MARGIN, exact_distribution, near, sparse
+
+_ORDERS_AT_ONCE = 24
 
 Table = list[list[Number]]  # r: a row of n numbers for each supervision
 
@@ -109,45 +114,112 @@ def follows_swaps(r: Table, table: OrderTable) -> bool:
     return True
 
 
-def stepsbetween(r: Table, table: OrderTable, order: int, other: int) -> list[Number] | None:
-    """μ ≥ 0 with value of order − value of other ≥ Σ μ_k (r_{σ(k)} − r_{σ(k+1)}); None if there is none."""
-    items = table.orders[order].tolist()
-    rises = [[row[upper] - row[lower] for row in r] for upper, lower in pairwise(items)]
-    ahead = [one - two for one, two in zip(table.gains(order), table.gains(other), strict=True)]
+# Order by order
+
+
+class _Beside(NamedTuple):
+    """An order σ beside others σ' that are ahead of it under some supervision, and what a linear programme found."""
+
+    rises: Table  # r_{σ(k)} − r_{σ(k+1)} under each supervision
+    ahead: Table  # value of σ − value of σ'
+    steps: Array  # μ ≥ 0 and t ≥ 0, the least with Σ_k μ_k rise_k ≤ ahead + t under every supervision
+    shares: Array  # the dual variables: p ≥ 0, where R p follows σ, and σ' is ahead of it by t
+
+
+def is_proved(r: Table, table: OrderTable) -> bool:
+    """Whether every order is at least as good as all others wherever R p follows it, by steps μ for each two."""
+    return all(
+        _exact_steps(row[:-1], beside.rises, margin, table) is not None
+        for beside in _all_beside(r, table)
+        for row, margin in zip(beside.steps, beside.ahead, strict=True)
+    )
+
+
+def violations(r: Table, table: OrderTable) -> Iterator[Distribution]:
+    """Distributions at which R p follows an order that is not optimal; one for each such order."""
+    for beside in _all_beside(r, table):
+        worst = int(np.argmax(beside.steps[:, -1]))
+        if beside.steps[worst, -1] > MARGIN:
+            yield _exact_share(beside.shares[worst], beside.rises, table)
+
+
+def _all_beside(r: Table, table: OrderTable) -> Iterator[_Beside]:
+    gains = [table.gains(k) for k in range(len(table.orders))]
+    best = undominated(gains)
+    waiting: list[tuple[Table, Table]] = []
+    for items, own in zip(table.orders.tolist(), gains, strict=True):
+        margins = [[one - two for one, two in zip(own, other, strict=True)] for other in best]
+        ahead = [margin for margin in margins if min(margin) < 0]
+        if ahead:
+            waiting.append(([[row[upper] - row[lower] for row in r] for upper, lower in pairwise(items)], ahead))
+        if len(waiting) == _ORDERS_AT_ONCE:
+            yield from _beside(waiting)
+            waiting = []
+    if waiting:
+        yield from _beside(waiting)
+
+
+def undominated(gains: Table) -> Table:
+    """The different rows that no other row is at least as good as everywhere."""
+    distinct = np.array(list(dict.fromkeys(map(tuple, gains))), dtype=object)
+    better = [(distinct >= row).all(axis=1).sum() > 1 for row in distinct]
+    return [row.tolist() for row, is_dominated in zip(distinct, better, strict=True) if not is_dominated]
+
+
+def _beside(orders: list[tuple[Table, Table]]) -> Iterator[_Beside]:
+    """One programme for some orders, as many small ones take longer: a block of it for each σ and σ'."""
+    n_steps, count = len(orders[0][0]), len(orders[0][1][0])
+    blocks = np.concatenate(
+        [
+            np.repeat(np.vstack([np.array(rises, dtype=np.float64), -np.ones(count)]).T[None], len(ahead), axis=0)
+            for rises, ahead in orders
+        ]
+    )
+    b, row, column = np.indices(blocks.shape)
+    places = ((b * count + row).ravel(), (b * (n_steps + 1) + column).ravel())
     solved = linprog(
-        np.ones(len(rises)),
-        A_ub=np.array([[float(part) for part in rise] for rise in rises]).T,
-        b_ub=np.array([float(part) for part in ahead]),
+        np.tile(np.append(np.zeros(n_steps), 1.0), len(blocks)),
+        A_ub=coo_array((blocks.ravel(), places)).tocsr(),
+        b_ub=np.concatenate([np.array(ahead, dtype=np.float64).ravel() for _, ahead in orders]),
         bounds=(0, None),
         method="highs-ds",
     )
-    if solved.status != 0:
+    ends = np.cumsum([len(ahead) for _, ahead in orders])[:-1]
+    steps = np.split(solved.x.reshape(-1, n_steps + 1), ends)
+    shares = np.split(-solved.ineqlin.marginals.reshape(-1, count), ends)
+    for (rises, ahead), own_steps, own_shares in zip(orders, steps, shares, strict=True):
+        yield _Beside(rises, ahead, own_steps, own_shares)
+
+
+def _exact_steps(found: Array, rises: Table, margin: list[Number], table: OrderTable) -> list[Number] | None:
+    """μ without rounding: simple fractions near it, or the solution of the equations that hold at it."""
+    if not table.is_exact:
+        steps: list[Number] = found.tolist()
+        return steps if _is_within(steps, rises, margin, table) else None
+    simple: list[Number] = [near(step) for step in found]
+    if _is_within(simple, rises, margin, table):
+        return simple
+    used = [k for k, step in enumerate(found) if step > MARGIN]
+    needed = found @ np.array(rises, dtype=np.float64)
+    tight = [k for k, gain in enumerate(margin) if abs(needed[k] - float(gain)) < MARGIN]
+    values = solution([[rises[step][k] for step in used] for k in tight], [margin[k] for k in tight])
+    if values is None:
         return None
-    steps: list[Number] = [near(step) if table.is_exact else float(step) for step in solved.x]
-    for k, gain in enumerate(ahead):
+    exact: list[Number] = [dict(zip(used, values, strict=True)).get(k, Fraction(0)) for k in range(len(rises))]
+    return exact if min(exact) >= 0 and _is_within(exact, rises, margin, table) else None
+
+
+def _is_within(steps: list[Number], rises: Table, margin: list[Number], table: OrderTable) -> bool:
+    for k, gain in enumerate(margin):
         needed = sum(step * rise[k] for step, rise in zip(steps, rises, strict=True))
         if needed > gain and not table.is_equal(needed, gain):
-            return None
-    return steps
+            return False
+    return True
 
 
-def unproved_orders(r: Table, table: OrderTable) -> Iterator[tuple[int, int]]:
-    """Orders σ, and others σ', for which no steps prove that σ is at least as good wherever R p follows it."""
-    for one, two in permutations(range(len(table.orders)), 2):
-        if stepsbetween(r, table, one, two) is None:
-            yield one, two
-
-
-def violation(r: Array, table: OrderTable, order: int, other: int) -> Array | None:
-    """A distribution at which R p follows an order that is worse than the other."""
-    items, gains = table.orders[order], [np.array(table.gains(k), dtype=np.float64) for k in (order, other)]
-    solved = linprog(
-        gains[0] - gains[1],
-        A_ub=(r[:, items[1:]] - r[:, items[:-1]]).T,
-        b_ub=np.zeros(len(items) - 1),
-        A_eq=np.ones((1, len(r))),
-        b_eq=[1.0],
-        bounds=(0, None),
-        method="highs-ds",
-    )
-    return solved.x if solved.status == 0 and solved.fun < -MARGIN else None
+def _exact_share(found: Array, rises: Table, table: OrderTable) -> Distribution:
+    """p without rounding: the solution of the equations that hold at it."""
+    p = found / found.sum()
+    slacks = np.array(rises, dtype=np.float64) @ p
+    tight = [rise for rise, slack in zip(rises, slacks, strict=True) if abs(slack) < MARGIN]
+    return exact_distribution(p, tight, is_exact=table.is_exact)
