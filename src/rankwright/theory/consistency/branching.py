@@ -14,9 +14,9 @@ Either all cases are refuted, or R is proved, or so many tables have been tried 
 Between two regions whose only optimal orders put j above i, and i above j, (R p)_i = (R p)_j: finitely many
 distributions alone would only tell that the two are near each other. That is why there are corners, and centres of the
 regions to move to. Where the scores all of whose arrangements are optimal form convex sets, in every region and on
-every face of one, it is enough to know R p up to its closure at all corners and strictly at one point of each face; so
-the search ends. Where they do not, R may pass from one weak order to another within a face, where it chooses. Such a
-place is found by trying, and the search may not end.
+every face of one, it is enough to know R p up to its closure at all corners and strictly at one point of each face:
+finitely many places. Where they do not, R may pass from one weak order to another within a face, where it chooses. Such
+a place is found by trying, and nothing says that this ends; hence the limit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rankwright.theory.consistency.elimination import corrected, reduced
 from rankwright.theory.consistency.orders import Array, Distribution, Mask, Number, OrderTable, point_mass
 from rankwright.theory.consistency.programmes import near, on_kernel, simplified, sparse
 from rankwright.theory.consistency.regions import centres, corner, face_corners
-from rankwright.theory.consistency.standards import Table, is_proved, violations
+from rankwright.theory.consistency.standards import Table, is_proved, scaled, violations
 from rankwright.theory.consistency.weak_orders import Levels, Place, arrangements, arrangements_of, levels_of
 
 MOST_TABLES = 200
@@ -195,6 +195,8 @@ class _Search:
                 self.known.append(self._sum(constraints))
                 continue
             wrong = _wrong_place(r, situation)
+            if wrong in chosen:  # floating point does not tell the two weak orders apart
+                raise _Undecided
             if wrong is not None:
                 return self._by_cases(wrong, levels_of(expectation(r, wrong)), chosen)
             self._add_violations(r)
@@ -261,13 +263,13 @@ class _Search:
         ]
         if not self.table.is_exact:
             nearest = on_kernel(x, rows).reshape(count, n)
-            return [list(row) for row in (nearest - nearest.min(axis=1, keepdims=True)).tolist()]
+            return scaled(nearest.tolist())
         pivots = reduced(rows)
         for largest in _DENOMINATORS:
             flat = corrected([near(value, largest) for value in x], pivots)
             r: Table = [flat[k * n : (k + 1) * n] for k in range(count)]
             if all(_satisfies(r, one) for one in constraints):
-                return [[value - min(row) for value in row] for row in r]
+                return scaled(r)
         raise _Undecided
 
     def _sum(self, constraints: list[_Constraint]) -> Sum:

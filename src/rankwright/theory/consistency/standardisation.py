@@ -26,7 +26,7 @@ from rankwright.theory.consistency.orders import (
 )
 from rankwright.theory.consistency.refutation_text import refutation_data, refutation_lines
 from rankwright.theory.consistency.search import search
-from rankwright.theory.consistency.standards import Table, follows_swaps, is_proved
+from rankwright.theory.consistency.standards import Table, follows_swaps, is_proved, scaled
 from rankwright.theory.consistency.weak_orders import Levels, Place, allowed_at, best_at, weak_orders
 
 _LONGEST_TABLE = 16
@@ -227,7 +227,7 @@ def has_standardization(
     supervisions = _supervisions(labels, n)
     table = OrderTable(measure, supervisions, convention)
     answer = search(table)
-    r = None if answer.r is None else _scaled(answer.r)
+    r = None if answer.r is None else scaled(answer.r)
     proof = (answer.comparisons, answer.refutation, answer.places)
     return Standardization(table.measure, supervisions, convention_of(convention), r, *proof)
 
@@ -236,11 +236,6 @@ def _supervisions(labels: Iterable[Any] | SupervisionSet, n: int | None) -> Supe
     if isinstance(labels, SupervisionSet):
         return labels
     return SupervisionSet(labels) if n is None else all_grades(labels, n)
-
-
-def _scaled(r: Table) -> Table:
-    largest = max(value for row in r for value in row)
-    return [[value / largest for value in row] for row in r] if largest > 0 else r
 
 
 # Checking a contradiction with nothing but sums and enumeration

@@ -20,6 +20,13 @@ _ORDERS_AT_ONCE = 24
 Table = list[list[Number]]  # r: a row of n numbers for each supervision
 
 
+def scaled(r: Table) -> Table:
+    """The same function with 0 as the least value under each supervision, and 1 as the greatest of all."""
+    above = [[value - min(row) for value in row] for row in r]
+    largest = max(value for row in above for value in row)
+    return [[value / largest for value in row] for row in above] if largest > 0 else above
+
+
 def by_swaps(table: OrderTable) -> Table | None:
     """An r such that every gain by a swap of neighbours i, j is c·(r_i − r_j) with c ≥ 0; None if there is none."""
     ways = swap_gains(table)

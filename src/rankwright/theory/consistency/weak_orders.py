@@ -32,8 +32,8 @@ def weak_orders(n: int) -> Iterator[Levels]:
 
 
 def levels_of(scores: Sequence[Number]) -> Levels:
-    """The weak order that scores have; in floating point, of which up to 10⁻⁹ of the greatest counts as none."""
-    least = 0 if all(isinstance(score, Fraction) for score in scores) else _TIE * max(map(abs, scores))
+    """The weak order that scores have; in floating point, with r up to 1, differences up to 10⁻⁹ count as none."""
+    least = 0 if all(isinstance(score, Fraction) for score in scores) else _TIE
     ranked = sorted(range(len(scores)), key=lambda item: scores[item])
     levels = [0] * len(scores)
     for lower, upper in pairwise(ranked):
