@@ -1,0 +1,143 @@
+"""`export_model`: a trained model for the place where it is to rank."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rankwright.data.normalise import GlobalStandardScaler
+from rankwright.data.paths import atomic_path
+from rankwright.errors import ParameterError
+from rankwright.export.content import Linear, Stumps, check_text, content_of
+from rankwright.export.elasticsearch import to_elasticsearch
+from rankwright.export.onnx_file import to_onnx
+from rankwright.export.python_file import to_python
+from rankwright.export.ranklib import to_ranklib
+from rankwright.export.solr import to_solr
+from rankwright.export.sql import to_sql
+from rankwright.export.vespa import to_vespa
+from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.stump_model import StumpRanker
+
+# What each target writes, and which parameters it takes.
+_WRITERS: dict[str, tuple[Callable[..., str | bytes], tuple[str, ...]]] = {
+    "solr": (to_solr, ("name", "store")),
+    "elasticsearch": (to_elasticsearch, ("name", "feature_set")),
+    "opensearch": (to_elasticsearch, ("name", "feature_set")),
+    "vespa": (to_vespa, ("name",)),
+    "sql": (to_sql, ("table", "dialect", "nulls")),
+    "onnx": (to_onnx, ("name", "dtype")),
+    "ranklib": (to_ranklib, ()),
+    "python": (to_python, ("name",)),
+}
+TARGETS = tuple(_WRITERS)
+_NOT_BY_NAME = ("vespa", "ranklib")
+_WITHOUT_INTERCEPT = ("solr", "elasticsearch", "opensearch")
+
+
+def export_model(
+    model: LinearRanker | StumpRanker,
+    to: str,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    features: Mapping[str, str] | None = None,
+    scaler: GlobalStandardScaler | None = None,
+    store: str | None = None,
+    feature_set: str | None = None,
+    table: str | None = None,
+    dialect: str | None = None,
+    nulls: str | None = None,
+    dtype: str | None = None,
+) -> str | bytes:
+    """A trained model as a search engine, a database or a runtime takes it: text, or bytes for ONNX.
+
+    Only features with a weight are in it. Features without names are f1, f2, …
+
+    Parameters
+    ----------
+    model : a fitted linear ranker or RankBoost, or a model that `load_model` has read
+    to : "solr", "elasticsearch", "opensearch", "vespa", "sql", "onnx", "ranklib" or "python"
+    out : path, optional
+        Write it there too, whole or not at all.
+    name : text, "rankwright" by default
+        The name of the model or rank profile; SQL and RankLib have none.
+    features : mapping, optional
+        From names of features to what the target calls them. For Vespa they may be expressions, for RankLib they are
+        numbers as text.
+    scaler : a fitted GlobalStandardScaler, optional
+        What scaled the features that the model was trained on. Engines with normalisers of their own are given it, for
+        others it is folded into the weights. A model file that was saved with a scaler has it already.
+    store : text, optional
+        Solr: the feature store.
+    feature_set : text, optional
+        Elasticsearch, OpenSearch: put the request that stores the model for this feature set in front.
+    table : text, optional
+        SQL: the table or alias that the columns belong to.
+    dialect : "ansi" (the default) or "mysql"
+        SQL: how names are quoted.
+    nulls : "zero" (the default) or "null"
+        SQL: NULL counts as 0, or makes the score NULL.
+    dtype : "float32" (the default) or "float64"
+        ONNX: the type of features and scores.
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.Queries([[1.0, 3.0], [0.0, 5.0]], y=[1, 0], feature_names=["bm25", "clicks"])
+    >>> print(rw.export_model(rw.RankRLS(1.0).fit(queries), "sql", table="docs").strip())  # doctest: +ELLIPSIS
+    (
+      0.14...e0 * COALESCE("docs"."bm25", 0)
+      + -0.28...e0 * COALESCE("docs"."clicks", 0)
+    )
+    """
+    if to not in _WRITERS:
+        raise ParameterError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
+    writer, takes = _WRITERS[to]
+    options = _given(
+        to,
+        takes,
+        name=name,
+        store=store,
+        feature_set=feature_set,
+        table=table,
+        dialect=dialect,
+        nulls=nulls,
+        dtype=dtype,
+    )
+    if "name" in takes:
+        options["name"] = check_text("rankwright" if name is None else name, "name")
+    content = content_of(model, scaler, features)
+    if to in _NOT_BY_NAME:
+        options["mapped"] = frozenset((features or {}).values())
+    written = writer(content, **options)
+    if to in _WITHOUT_INTERCEPT:
+        _tell_of_intercept(content, to)
+    if out is not None:
+        with atomic_path(out) as temporary:
+            temporary.write_bytes(written.encode() if isinstance(written, str) else written)
+    return written
+
+
+def takers_of(parameter: str) -> tuple[str, ...]:
+    """The targets that take a parameter."""
+    return tuple(target for target, (_, takes) in _WRITERS.items() if parameter in takes)
+
+
+def _given(to: str, takes: tuple[str, ...], **options: Any) -> dict[str, Any]:
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in given:
+        if option not in takes:
+            raise ParameterError(f"{option} is for {', '.join(takers_of(option))}, not for {to}")
+    return given
+
+
+def _tell_of_intercept(content: Linear | Stumps, to: str) -> None:
+    if isinstance(content, Linear) and content.intercept:
+        warnings.warn(
+            f"linear models of {to} have no intercept: all scores will be lower by {content.intercept:g}, "
+            "in the same order",
+            stacklevel=3,
+        )

@@ -1,0 +1,131 @@
+"""ONNX: a graph from the used features, one row per document, to a column of scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright._version import __version__
+from rankwright.errors import ParameterError
+from rankwright.export.content import Linear, Stumps
+from rankwright.export.single import at_most, single, single_or_zero
+
+DTYPES = ("float32", "float64")
+
+# Old enough for runtimes of several years ago.
+_IR_VERSION = 8
+_OPERATORS = (("", 13), ("ai.onnx.ml", 1))
+
+
+def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> bytes:
+    """A model with the input ``features`` (documents × used features) and the output ``score`` (documents × 1).
+
+    The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON.
+    """
+    if dtype not in DTYPES:
+        raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")
+    try:
+        from onnx import TensorProto, helper
+    except ImportError:
+        raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
+    element = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
+    graph = _Graph(dtype, element)
+    if isinstance(content, Stumps):
+        _add_stumps(graph, content)
+    elif dtype == "float32":
+        _add_regressor(graph, content)
+    else:
+        _add_product(graph, content)
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            name,
+            [helper.make_tensor_value_info("features", element, ["documents", len(content.features)])],
+            [helper.make_tensor_value_info("score", element, ["documents", 1])],
+            graph.constants,
+        ),
+        ir_version=_IR_VERSION,
+        opset_imports=[helper.make_opsetid(*operators) for operators in _OPERATORS],
+        producer_name="rankwright",
+        producer_version=__version__,
+    )
+    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in content.features])})
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+class _Graph:
+    """Nodes and constants of a graph, as they are added."""
+
+    def __init__(self, dtype: str, element: int) -> None:
+        self.dtype = dtype
+        self.element = element
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
+        from onnx import helper
+
+        self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+
+    def constant(self, name: str, values: npt.ArrayLike, dtype: str | None = None) -> str:
+        from onnx import numpy_helper
+
+        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype or self.dtype), name))
+        return name
+
+    def rounded(self, by: Callable[[float, str], float]) -> Callable[[float, str], float]:
+        """How a number becomes one of this graph: as it is, or as float32."""
+        return by if self.dtype == "float32" else lambda value, what: value
+
+
+def _add_regressor(graph: _Graph, content: Linear) -> None:
+    source = "features"
+    if content.scaling is not None:
+        graph.add(
+            "Scaler",
+            [source],
+            "scaled",
+            domain="ai.onnx.ml",
+            offset=[single_or_zero(scaled.mean, "the mean of a feature") for scaled in content.scaling],
+            scale=[single(1 / scaled.scale, "1 / the scale of a feature") for scaled in content.scaling],
+        )
+        source = "scaled"
+    weights = [
+        single(weight, f"the weight of feature {feature.name!r}")
+        for feature, weight in zip(content.features, content.weights, strict=True)
+    ]
+    intercepts = [single_or_zero(content.intercept, "the intercept")]
+    graph.add(
+        "LinearRegressor",
+        [source],
+        "score",
+        domain="ai.onnx.ml",
+        coefficients=weights,
+        intercepts=intercepts,
+        targets=1,
+    )
+
+
+def _add_product(graph: _Graph, content: Linear) -> None:
+    """In float64, which LinearRegressor has not."""
+    linear = content.folded()
+    graph.add("MatMul", ["features", graph.constant("weights", np.reshape(linear.weights, (-1, 1)))], "product")
+    graph.add("Add", ["product", graph.constant("intercept", [linear.intercept])], "score")
+
+
+def _add_stumps(graph: _Graph, content: Stumps) -> None:
+    """[x > threshold] for every stump, times the weights."""
+    column = {feature: place for place, feature in enumerate(content.features)}
+    each = list(content.each())
+    threshold, weight = graph.rounded(at_most), graph.rounded(single)
+    thresholds = [threshold(stump.threshold, f"a threshold of feature {feature.name!r}") for feature, stump in each]
+    weights = [weight(stump.weight, f"the weight of a stump of feature {feature.name!r}") for feature, stump in each]
+    columns = graph.constant("columns", [column[feature] for feature, _ in each], "int64")
+    graph.add("Gather", ["features", columns], "values", axis=1)
+    graph.add("Greater", ["values", graph.constant("thresholds", thresholds)], "above")
+    graph.add("Cast", ["above"], "passed", to=graph.element)
+    graph.add("MatMul", ["passed", graph.constant("weights", np.reshape(weights, (-1, 1)))], "score")
