@@ -13,7 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rankwright.errors import ParameterError
-from rankwright.report.chart import colour_ramp, line_chart
+from rankwright.report.chart import line_chart
+from rankwright.report.colours import colour_ramp
 
 SVG = "{http://www.w3.org/2000/svg}"
 LABELS = {"title": "A chart", "x_label": "across", "y_label": "up"}

@@ -37,15 +37,15 @@ def compare(
 ) -> Comparison:
     """Compare systems query by query with the best of them, or with a baseline.
 
+    The result prints as a table, best first: ``▲`` marks a system that is significantly better than the
+    reference, ``▼`` one that is significantly worse.
+
     Parameters
     ----------
     systems : name → scores or ranker
     baseline : the name of the system that the others are tested against; None: the best one
     test : "wilcoxon" (signed ranks, as in paper L, §5.1) or "randomisation" (paired sign flips)
     level : the probability of calling any difference real when none is; the p-values are Holm-corrected
-
-    The result prints as a table, best first: ``▲`` marks a system that is significantly better than the
-    reference, ``▼`` one that is significantly worse.
     """
     (chosen,) = _one_measure(measure)
     if len(systems) < 2:

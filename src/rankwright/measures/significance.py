@@ -13,9 +13,15 @@ _AT_A_TIME = 4_000_000  # random numbers drawn at once
 
 
 def bootstrap_interval(values: Values, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """The percentile bootstrap interval for the mean of per-query values: RESAMPLES draws with replacement."""
+    """The percentile bootstrap interval for the mean of per-query values."""
     if len(values) == 0:
         return float("nan"), float("nan")
+    low, high = np.quantile(bootstrap_means(values, seed), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def bootstrap_means(values: Values, seed: int = 0) -> Values:
+    """The means of RESAMPLES draws of as many queries, with replacement."""
     rng = np.random.default_rng(seed)
     means = np.empty(RESAMPLES)
     step = max(1, _AT_A_TIME // len(values))
@@ -24,8 +30,7 @@ def bootstrap_interval(values: Values, level: float = 0.95, seed: int = 0) -> tu
         means[start:stop] = values[rng.integers(0, len(values), (stop - start, len(values)), dtype=np.int32)].mean(
             axis=1
         )
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return means
 
 
 def randomisation_test(differences: Values, seed: int = 0) -> float:

@@ -1,0 +1,342 @@
+"""The plots of a page, as inline SVG that is complete without a script.
+
+They are drawn 400 pixels wide, so that their text can be read on a phone, and get their colours from the page's style
+sheet. With each plot comes a list of marks, (x, y, row of a table or lines of text): a script may tell of the one
+that is pointed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.report.axis import Axis
+from rankwright.report.markup import count, data_block, decimal, escaped, px
+
+Values = npt.NDArray[np.float64]
+Mark = tuple[float, float, str | list[str]]
+
+WIDTH = 400
+_HEIGHT = 270
+_LETTER = 6.6  # about the width of a letter, in pixels
+_TOP, _BOTTOM, _RIGHT = 32, 44, 16
+_X_TICKS, _Y_TICKS = 6, 7
+_ROW, _ROW_TOP, _ROW_EDGE = 36, 6, 16
+_LONGEST_LABEL = 54
+_BINS, _DRAW_BINS = 20, 40
+_CELL, _CELL_GAP, _STRIP_LABEL = 11, 2, 66
+_STRIP_RANKS = (WIDTH - _STRIP_LABEL) // (_CELL + _CELL_GAP)
+
+
+def figure(
+    key: str, title: str, description: str, body: str, *, height: float, marks: Sequence[Mark] = (), along: str = "xy"
+) -> str:
+    """A drawing with its caption. ``along`` says how the nearest mark is found: "x", "y" or by both."""
+    block = data_block([[round(x, 1), round(y, 1), about] for x, y, about in marks]) if marks else ""
+    return "\n".join(
+        [
+            f'<figure class="plot" id="plot-{key}" data-along="{along}">',
+            f"<figcaption>{title}</figcaption>",
+            f'<svg viewBox="0 0 {WIDTH} {px(height)}" role="img" aria-label="{escaped(description)}">',
+            body,
+            f"</svg>{block}</figure>",
+        ]
+    )
+
+
+def swatch(kind: str, label: str) -> str:
+    """A piece of a legend, for a caption."""
+    return f'<span class="legend"><span class="swatch {kind}" aria-hidden="true"></span> {escaped(label)}</span>'
+
+
+@dataclass(frozen=True)
+class _Canvas:
+    """Two axes, and where their values are in pixels."""
+
+    x_axis: Axis
+    y_axis: Axis
+    x_label: str
+    y_label: str
+
+    @property
+    def left(self) -> float:
+        return 12 + _LETTER * max(map(len, self.y_axis.labels))
+
+    @property
+    def bottom(self) -> float:
+        return _HEIGHT - _BOTTOM
+
+    def x(self, value: float) -> float:
+        return self.left + self.x_axis.share(value) * (WIDTH - _RIGHT - self.left)
+
+    def y(self, value: float) -> float:
+        return self.bottom - self.y_axis.share(value) * (self.bottom - _TOP)
+
+    def grid(self) -> Iterator[str]:
+        for value, label in zip(self.y_axis.ticks, self.y_axis.labels, strict=True):
+            y = self.y(value)
+            yield f'<path class="grid" d="M{px(self.left)},{px(y)}H{WIDTH - _RIGHT}"/>'
+            yield f'<text class="tick" x="{px(self.left - 6)}" y="{px(y + 4)}" text-anchor="end">{label}</text>'
+        for value, label in zip(self.x_axis.ticks, self.x_axis.labels, strict=True):
+            yield _x_tick(self.x(value), _TOP, self.bottom, label)
+        yield f'<text class="label" x="2" y="16">{escaped(self.y_label)}</text>'
+        yield _x_label((self.left + WIDTH - _RIGHT) / 2, _HEIGHT, self.x_label)
+
+    def line(self, points: Sequence[tuple[float, float]]) -> str:
+        return "M" + "L".join(f"{px(self.x(x))},{px(self.y(y))}" for x, y in points)
+
+    def dot(self, x: float, y: float) -> str:
+        """A line of no length, which round ends make a dot."""
+        return f"M{px(self.x(x))},{px(self.y(y))}h0"
+
+    def upright(self, value: float, kind: str) -> str:
+        return f'<path class="{kind}" d="M{px(self.x(value))},{_TOP}V{px(self.bottom)}"/>'
+
+
+def _x_tick(x: float, top: float, bottom: float, label: str) -> str:
+    grid = f'<path class="grid" d="M{px(x)},{px(top)}V{px(bottom)}"/>'
+    room = len(label) * _LETTER / 2
+    middle = min(max(x, room), WIDTH - room)
+    return f'{grid}<text class="tick" x="{px(middle)}" y="{px(bottom + 16)}" text-anchor="middle">{label}</text>'
+
+
+def _x_label(middle: float, height: float, label: str) -> str:
+    return f'<text class="label" x="{px(middle)}" y="{px(height - 8)}" text-anchor="middle">{escaped(label)}</text>'
+
+
+def _axis(values: Sequence[float], most: int, *, log: bool = False) -> Axis:
+    return Axis.around("alphas", [float(value) for value in values], log, most, to_ticks=True)
+
+
+# Rows: one below the other, each with its name
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value with its interval, or a bar, in a plot of rows."""
+
+    label: str
+    value: float
+    interval: Sequence[float] | None = None
+    kind: str = ""
+
+
+def interval_plot(key: str, title: str, x_label: str, rows: Sequence[Row], about: Sequence[str]) -> str:
+    """A dot for each value, on a line from end to end of its interval."""
+    ends = [end for row in rows for end in (row.value, *(row.interval or ()))]
+
+    def drawn(row: Row, x: Callable[[float], float], y: float) -> str:
+        low, high = row.interval or (row.value, row.value)
+        whisker = f'<path class="whisker {row.kind}" d="M{px(x(low))},{px(y)}H{px(x(high))}"/>'
+        return f'{whisker}<circle class="dot {row.kind}" cx="{px(x(row.value))}" cy="{px(y)}" r="4.5"/>'
+
+    return _row_plot(key, title, x_label, rows, about, _axis(ends, _X_TICKS), drawn)
+
+
+def bar_plot(key: str, title: str, x_label: str, rows: Sequence[Row], about: Sequence[str]) -> str:
+    """A bar from 0 for each value."""
+
+    def drawn(row: Row, x: Callable[[float], float], y: float) -> str:
+        return f'<path class="bar {row.kind}" d="M{px(x(0))},{px(y - 4)}H{px(x(row.value))}v8H{px(x(0))}z"/>'
+
+    return _row_plot(key, title, x_label, rows, about, _axis([0, *(row.value for row in rows)], _X_TICKS), drawn)
+
+
+def _row_plot(
+    key: str,
+    title: str,
+    x_label: str,
+    rows: Sequence[Row],
+    about: Sequence[str],
+    axis: Axis,
+    drawn: Callable[[Row, Callable[[float], float], float], str],
+) -> str:
+    def x(value: float) -> float:
+        return _ROW_EDGE + axis.share(value) * (WIDTH - 2 * _ROW_EDGE)
+
+    bottom = _ROW_TOP + _ROW * len(rows) + 4
+    body = [_x_tick(x(value), _ROW_TOP, bottom, label) for value, label in zip(axis.ticks, axis.labels, strict=True)]
+    body.append(_x_label(WIDTH / 2, bottom + _BOTTOM, x_label))
+    marks: list[Mark] = []
+    for i, (row, row_id) in enumerate(zip(rows, about, strict=True)):
+        y = _ROW_TOP + _ROW * i + 26
+        body.append(f'<text class="name {row.kind}" x="{_ROW_EDGE}" y="{px(y - 11)}">{_shortened(row.label)}</text>')
+        body.append(drawn(row, x, y))
+        marks.append((x(row.value), y, row_id))
+    description = f"{len(rows)} rows against {x_label}; the same values are in the table."
+    return figure(key, title, description, "\n".join(body), height=bottom + _BOTTOM, marks=marks, along="y")
+
+
+def _shortened(label: str) -> str:
+    if len(label) <= _LONGEST_LABEL:
+        return escaped(label)
+    return f"<title>{escaped(label)}</title>{escaped(label[: _LONGEST_LABEL - 1])}…"
+
+
+# Queries
+
+
+def value_histogram(key: str, title: str, x_label: str, chosen: Values, baseline: Values) -> str:
+    """How many queries have which value: the chosen ranker as bars, the baseline as a line above them."""
+    edges = np.histogram_bin_edges(np.concatenate([chosen, baseline]), _BINS)
+    counts = [np.histogram(values, edges)[0] for values in (chosen, baseline)]
+    canvas = _Canvas(_axis(list(edges), _X_TICKS), _axis([0, *np.concatenate(counts)], _Y_TICKS), x_label, "queries")
+    body = [
+        *canvas.grid(),
+        f'<path class="area chosen" d="{_steps(canvas, edges, counts[0])}z"/>',
+        f'<path class="line baseline" d="{_steps(canvas, edges, counts[1])}"/>',
+    ]
+    marks: list[Mark] = []
+    for low, high, ours, theirs in zip(edges[:-1], edges[1:], *counts, strict=True):
+        about = [f"{decimal(low)} to {decimal(high)}", f"chosen: {count(int(ours), 'query', 'queries')}"]
+        about.append(f"baseline: {count(int(theirs), 'query', 'queries')}")
+        marks.append((canvas.x((low + high) / 2), canvas.y(max(ours, theirs)), about))
+    description = f"Histogram of {x_label} over queries, for the chosen ranker and the baseline."
+    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+
+
+def _steps(canvas: _Canvas, edges: npt.NDArray[Any], heights: npt.NDArray[Any]) -> str:
+    """The outline of a histogram, from the ground and back to it."""
+    path = [f"M{px(canvas.x(edges[0]))},{px(canvas.y(0))}"]
+    path += [f"V{px(canvas.y(y))}H{px(canvas.x(x))}" for x, y in zip(edges[1:], heights, strict=True)]
+    return "".join(path) + f"V{px(canvas.y(0))}"
+
+
+def difference_plot(key: str, title: str, y_label: str, differences: Values, about: dict[int, str]) -> str:
+    """The ascending differences, as an area around 0. ``about`` names the rows of the queries that are listed."""
+    places = np.arange(len(differences) + 1)
+    canvas = _Canvas(
+        _axis([0, len(differences)], _X_TICKS),
+        _axis([0, *differences], _Y_TICKS),
+        "queries, from most worsened to most improved",
+        y_label,
+    )
+    body = [
+        *canvas.grid(),
+        f'<path class="area worse" d="{_steps(canvas, places, np.minimum(differences, 0))}z"/>',
+        f'<path class="area better" d="{_steps(canvas, places, np.maximum(differences, 0))}z"/>',
+        f'<path class="zero" d="M{px(canvas.left)},{px(canvas.y(0))}H{WIDTH - _RIGHT}"/>',
+    ]
+    marks: list[Mark] = [(canvas.x(i + 0.5), canvas.y(differences[i]), row) for i, row in about.items()]
+    description = f"{y_label}, query by query in ascending order: {_counts(differences)}."
+    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+
+
+def scatter_plot(
+    key: str,
+    title: str,
+    labels: tuple[str, str],
+    points: tuple[Values, Values],
+    differences: Values,
+    about: dict[int, str],
+) -> str:
+    """A dot for each query, and the diagonal on which nothing changes."""
+    x_values, y_values = points
+    axes = [_axis(list(np.concatenate(points)), most) for most in (_X_TICKS, _Y_TICKS)]
+    canvas = _Canvas(axes[0], axes[1], *labels)
+    low, high = max(axis.low for axis in axes), min(axis.high for axis in axes)
+    body = [*canvas.grid(), f'<path class="zero" d="{canvas.line([(low, low), (high, high)])}"/>']
+    for kind, chosen in (("same", differences == 0), ("worse", differences < 0), ("better", differences > 0)):
+        dots = [
+            f"M{px(canvas.x(x))},{px(canvas.y(y))}h0" for x, y in zip(x_values[chosen], y_values[chosen], strict=True)
+        ]
+        if dots:
+            body.append(f'<path class="dots {kind}" d="{"".join(dots)}"/>')
+    marks: list[Mark] = [(canvas.x(x_values[i]), canvas.y(y_values[i]), row) for i, row in about.items()]
+    description = f"{labels[1]} against {labels[0]}, one dot for each query: {_counts(differences)}."
+    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks)
+
+
+def _counts(differences: Values) -> str:
+    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
+    return f"{better:,} better, {worse:,} worse, {len(differences) - better - worse:,} the same"
+
+
+# Paths
+
+
+@dataclass(frozen=True)
+class Path:
+    """Means with their standard errors, along something; one of them was chosen."""
+
+    x: Sequence[float]
+    means: Sequence[float]
+    errors: Sequence[float | None]
+    chosen: int
+
+
+def path_plot(key: str, title: str, labels: tuple[str, str], path: Path, about: Sequence[str]) -> str:
+    """A line of means within a band of one standard error, with a ring around the one that was chosen.
+
+    The axis is logarithmic where values above 0 span more than a factor of 50.
+    """
+    errors = [error or 0.0 for error in path.errors]
+    lows = [mean - error for mean, error in zip(path.means, errors, strict=True)]
+    highs = [mean + error for mean, error in zip(path.means, errors, strict=True)]
+    is_log = min(path.x) > 0 and max(path.x) > 50 * min(path.x)
+    canvas = _Canvas(_axis(path.x, _X_TICKS, log=is_log), _axis([*lows, *highs], _Y_TICKS), *labels)
+    points = sorted(zip(path.x, path.means, lows, highs, about, strict=True))
+    ring_x, ring_y = canvas.x(path.x[path.chosen]), canvas.y(path.means[path.chosen])
+    around = [(x, high) for x, _, _, high, _ in points] + [(x, low) for x, _, low, _, _ in reversed(points)]
+    body = [
+        *canvas.grid(),
+        f'<path class="band" d="{canvas.line(around)}z"/>',
+        f'<path class="line chosen" d="{canvas.line([point[:2] for point in points])}"/>',
+        f'<path class="dots chosen" d="{"".join(canvas.dot(*point[:2]) for point in points)}"/>',
+        f'<circle class="ring" cx="{px(ring_x)}" cy="{px(ring_y)}" r="8"/>',
+    ]
+    marks: list[Mark] = [(canvas.x(x), canvas.y(mean), row) for x, mean, _, _, row in points]
+    description = f"{labels[1]} against {labels[0]}: {decimal(min(path.means))} to {decimal(max(path.means))}."
+    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+
+
+# Reliability
+
+
+def draws_plot(
+    key: str, title: str, x_label: str, draws: Values, interval: Sequence[float], lines: dict[str, float]
+) -> str:
+    """The histogram of bootstrap means, the interval below it, and upright lines of the given kinds."""
+    counts, edges = np.histogram(draws, _DRAW_BINS)
+    values = [*edges, *interval, *lines.values()]
+    canvas = _Canvas(_axis(values, _X_TICKS), _axis([0, *counts], _Y_TICKS), x_label, f"of {len(draws):,} draws")
+    ground = canvas.y(0)
+    body = [
+        *canvas.grid(),
+        f'<path class="area chosen" d="{_steps(canvas, edges, counts)}z"/>',
+        f'<path class="whisker chosen" d="M{px(canvas.x(interval[0]))},{px(ground)}H{px(canvas.x(interval[1]))}"/>',
+        *(canvas.upright(value, kind) for kind, value in lines.items()),
+    ]
+    marks: list[Mark] = []
+    for low, high, number in zip(edges[:-1], edges[1:], counts, strict=True):
+        about = [f"{decimal(low)} to {decimal(high)}", count(int(number), "draw")]
+        marks.append((canvas.x((low + high) / 2), canvas.y(number), about))
+    description = f"Histogram of bootstrap means of {x_label}, from {decimal(edges[0])} to {decimal(edges[-1])}."
+    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+
+
+# Documents
+
+
+def grade_strips(grades: Sequence[float], rankings: Mapping[str, Sequence[int]], highest: float) -> str:
+    """One line of cells for each ranking, first rank first: the higher the grade, the stronger the colour."""
+    body = []
+    for line, (label, ranks) in enumerate(rankings.items()):
+        y = line * (_CELL + 6)
+        body.append(f'<text class="tick" x="0" y="{y + 10}">{escaped(label)}</text>')
+        for rank, grade in sorted(zip(ranks, grades, strict=True)):
+            if not 1 <= rank <= _STRIP_RANKS:
+                continue
+            x = _STRIP_LABEL + (rank - 1) * (_CELL + _CELL_GAP)
+            shade = 0.08 + 0.92 * max(0.0, grade) / highest if highest > 0 else 0.08
+            body.append(
+                f'<rect class="cell" x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill-opacity="{shade:.2f}"/>'
+            )
+    height = len(rankings) * (_CELL + 6)
+    description = f"Grades by rank, for {', '.join(rankings)}; the same are in the table."
+    opening = f'<svg class="strips" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{description}">'
+    return f"{opening}{''.join(body)}</svg>"

@@ -1,0 +1,114 @@
+"""How the ranker came about: features, regularisation, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rankwright.report import plots
+from rankwright.report.markup import (
+    amount,
+    count,
+    decimal,
+    folded,
+    name,
+    numbers,
+    table,
+    words,
+)
+from rankwright.report.sections.pieces import Report, choice, how, pair
+
+_SHOWN_WEIGHTS = 25
+
+
+def features(report: Report) -> str:
+    """Quality against the number or the cost of features."""
+    path = report["feature_path"]
+    if not path or not path["points"]:
+        return "<p>No features were selected step by step, so there is no path to show.</p>"
+    points = path["points"]
+    text = (
+        "What more features bring: the line is the mean on queries held out, the band one standard error, the ring "
+        "the choice. Where the line is flat, fewer features do as well."
+    )
+    x_values = {"Number": ("features", [point["features"] for point in points])}
+    if path["has_costs"]:
+        x_values["Cost"] = ("cost of features", [point["cost"] or 0.0 for point in points])
+    figures = {}
+    for label, (x_label, x) in x_values.items():
+        drawn = plots.Path(x, [p["mean"] for p in points], [p["error"] for p in points], path["chosen"])
+        title = f"{name(report['measure'])} against the {'number' if label == 'Number' else 'cost'} of features"
+        rows = [f"step-{i}" for i in range(len(points))]
+        figures[label] = plots.path_plot(f"features-{label.lower()}", title, (x_label, report["measure"]), drawn, rows)
+    plot = choice("Axis", figures) if len(figures) > 1 else figures["Number"]
+    return "\n".join([how(text), plot, folded("The steps", _step_table(path), key="steps")])
+
+
+def _step_table(path: Mapping[str, Any]) -> str:
+    costs = numbers("Cost") * path["has_costs"]
+    columns = numbers("Features") + costs + numbers("Mean", "Standard error") + words("Change")
+    rows, before = [], set[str]()
+    for i, point in enumerate(path["points"]):
+        now = set(point["selected"])
+        change = [f"+ {name(feature)}" for feature in point["selected"] if feature not in before]
+        change += [f"− {name(feature)}" for feature in sorted(before - now)]
+        number = f"{point['features']:,}" + (' <span class="badge">chosen</span>' if i == path["chosen"] else "")
+        cost = [amount(point["cost"])] * path["has_costs"]
+        rows.append([number, *cost, decimal(point["mean"]), decimal(point["error"]), ", ".join(change)])
+        before = now
+    return table("step", columns, rows, label="Steps of the selection")
+
+
+def alphas(report: Report) -> str:
+    """Quality against the strength of regularisation."""
+    paths = [path for path in report["alpha_paths"] if path["alphas"]]
+    if not paths:
+        return "<p>No ranker had a strength of regularisation to choose.</p>"
+    text = (
+        "How much the choice of regularisation matters to each ranker: the ring is the choice. If it stands at an end "
+        "of a line that still gets better, a wider grid may do so too."
+    )
+    figures = [_alpha_plot(report, path, i) for i, path in enumerate(paths)]
+    columns = numbers("Alpha", "Mean", "Standard error")
+    tables = [
+        f"<h3>{name(path['ranker'])}</h3>\n"
+        + table(
+            f"alpha-{i}",
+            columns,
+            [
+                [amount(a), decimal(m), decimal(e)]
+                for a, m, e in zip(path["alphas"], path["means"], path["errors"], strict=True)
+            ],
+            label=f"Alphas of {path['ranker']}",
+        )
+        for i, path in enumerate(paths)
+    ]
+    return "\n".join([how(text), pair(*figures), folded("The values", "\n".join(tables), key="alpha-values")])
+
+
+def _alpha_plot(report: Report, path: Mapping[str, Any], i: int) -> str:
+    drawn = plots.Path(path["alphas"], path["means"], path["errors"], path["chosen"])
+    rows = [f"alpha-{i}-{j}" for j in range(len(path["alphas"]))]
+    return plots.path_plot(f"alpha-{i}", name(path["ranker"]), ("alpha", report["measure"]), drawn, rows)
+
+
+def weights(report: Report) -> str:
+    """What the chosen ranker weighs, most important first."""
+    used = [row for row in report["weights"] if row["weight"]]
+    if not used:
+        return "<p>The chosen ranker has no weights to show.</p>"
+    text = (
+        "Importance is the size of a weight times how much its feature varies among the documents of a query: how far "
+        "the feature moves scores. Weights of features that say nearly the same share what they have in common."
+    )
+    top = used[:_SHOWN_WEIGHTS]
+    rows = [
+        plots.Row(row["feature"], row["importance"], None, "better" if row["weight"] > 0 else "worse") for row in top
+    ]
+    shown = f"The {len(top)} most important of {len(used):,}" if len(top) < len(used) else "Importance of features"
+    legend = f"{plots.swatch('better', 'raises scores')} {plots.swatch('worse', 'lowers scores')}"
+    plot = plots.bar_plot("weights", f"{shown}; {legend}", "importance", rows, [f"weight-{i}" for i in range(len(top))])
+    columns = words("Feature") + numbers("Weight", "Importance")
+    lines = [[name(row["feature"]), amount(row["weight"]), amount(row["importance"])] for row in used]
+    listed = table("weight", columns, lines, label="Weights", is_sortable=True)
+    return "\n".join([how(text), plot, folded(f"All {count(len(used), 'weight')}", listed, key="all-weights")])

@@ -1,0 +1,157 @@
+"""How far the result can be trusted: samples of queries, certificates, data, and how to get it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rankwright.measures.significance import bootstrap_means
+from rankwright.report import plots
+from rankwright.report.markup import (
+    cautious,
+    count,
+    decimal,
+    escaped,
+    interval,
+    name,
+    numbers,
+    percent,
+    signed,
+    table,
+    words,
+)
+from rankwright.report.query_values import QueryValues
+from rankwright.report.sections.pieces import Report, how, pair
+
+
+def certificate_text(report: Report, digits: int = 4) -> str:
+    """What is certain of the mean on new queries, in a sentence."""
+    certificate = report["summary"]["certificate"]
+    side = "at most" if report["lower_is_better"] else "at least"
+    bound = cautious(certificate["bound"], digits, is_upper=report["lower_is_better"])
+    return (
+        f"With {confidence(certificate)} it is {side} <strong>{decimal(bound, digits)}</strong> "
+        "on average over new queries of the same kind."
+    )
+
+
+def confidence(certificate: Mapping[str, Any]) -> str:
+    """``95 % confidence``, or about so much where it is not guaranteed."""
+    share = percent(1 - certificate["delta"])
+    return f"{share} confidence" if certificate["guaranteed"] else f"about {share} confidence"
+
+
+def reliability(report: Report) -> str:
+    """Bootstrap and certificates, each in a plain sentence, and what they assume."""
+    found, values = report["summary"], QueryValues.of(report)
+    text = "Would the same hold on other queries? Histograms show what the means might have been on other samples."
+    parts = [how(text)]
+    if len(values) > 1 and np.ptp(values.difference) + np.ptp(values.chosen) > 0:
+        parts.append(pair(*_draws(report, values)))
+    parts.append(
+        "<p><strong>Bootstrap.</strong> When queries are drawn anew from those at hand, the mean gain lies within "
+        f"{interval(found['gain_interval'])} in 95 of 100 draws: so far does chance in the choice of queries move it. "
+        "Assumed: the queries are independent, and enough of them to stand for others.</p>"
+    )
+    parts.append(f"<p><strong>Certificate.</strong> {_certificate(report)}</p>")
+    if found["gain_certificate"]:
+        parts.append(f"<p><strong>Certificate of the gain.</strong> {_gain_certificate(found['gain_certificate'])}</p>")
+    return "\n".join(parts)
+
+
+def _draws(report: Report, values: QueryValues) -> list[str]:
+    found = report["summary"]
+    drawn = []
+    gain_lines = {"zero": 0.0}
+    if found["gain_certificate"]:
+        gain_lines["bound"] = found["gain_certificate"]["bound"]
+    mean_lines = {"bound": found["certificate"]["bound"]} if found["certificate"] else {}
+    for key, title, label, sample, ends, lines in (
+        ("gain", "Gain over the baseline", "gain", values.difference, found["gain_interval"], gain_lines),
+        ("mean", f"Mean {name(report['measure'])}", report["measure"], values.chosen, found["interval"], mean_lines),
+    ):
+        legend = plots.swatch("chosen", "bootstrap, with its 95 % interval")
+        if "bound" in lines:
+            legend += f" {plots.swatch('bound', 'certificate')}"
+        if np.ptp(sample) > 0:
+            drawn.append(
+                plots.draws_plot(f"draws-{key}", f"{title}; {legend}", label, bootstrap_means(sample), ends, lines)
+            )
+    return drawn
+
+
+def _certificate(report: Report) -> str:
+    certificate = report["summary"]["certificate"]
+    if not certificate:
+        return "None: it needs a measure with a greatest value, and queries to hold it against."
+    return f"{certificate_text(report)} {_assumed(certificate)}"
+
+
+def _gain_certificate(certificate: Mapping[str, Any]) -> str:
+    bound = certificate["bound"]
+    said = (
+        f"With {confidence(certificate)} the gain on average over new queries of the same kind is at least "
+        f"<strong>{signed(cautious(bound, 4, is_upper=False))}</strong>."
+    )
+    if bound <= 0:
+        said += " So a gain is not certain."
+    return f"{said} {_assumed(certificate)}"
+
+
+def _assumed(certificate: Mapping[str, Any]) -> str:
+    queries_text = count(certificate["n_queries"], "query", "queries")
+    basis = f"Method: {escaped(certificate['method'])}, from {queries_text}."
+    if certificate["guaranteed"]:
+        return (
+            f"{basis} Assumed: the queries are drawn independently from where new ones come from, and had no part in "
+            "training or in any choice. Nothing is assumed about how values are distributed."
+        )
+    return (
+        f"{basis} It is approximate: the same queries had a part in training or in the choice, so they are not "
+        "independent of the ranker."
+    )
+
+
+def health(report: Report) -> str:
+    """What is odd about the data."""
+    facts, findings = report["health"]["facts"], report["health"]["findings"]
+    parts = [how("What the data are like, and what about them may mislead a ranker or a measure.")]
+    if findings:
+        items = [
+            f'<li class="{level}"><strong>{level.capitalize()}:</strong> {escaped(text)}</li>'
+            for level, text in ((finding["level"], finding["text"]) for finding in findings)
+        ]
+        parts.append(f'<ul class="findings">{"".join(items)}</ul>')
+    else:
+        parts.append("<p>Nothing odd was found.</p>")
+    if facts:
+        rows = [[escaped(label), escaped(value)] for label, value in facts]
+        parts.append(table("fact", words("Fact", "Value"), rows, label="Facts about the data"))
+    return "\n".join(parts)
+
+
+def reproduce(report: Report) -> str:
+    """The command, versions and data that give the same result."""
+    made = report["reproduce"]
+    versions = [[name(package), escaped(version)] for package, version in made["versions"].items()]
+    files = [
+        [
+            name(part["name"]),
+            {"train": "training", "valid": "validation", "test": "test"}[part["role"]],
+            f"{part['queries']:,}",
+            f"{part['documents']:,}",
+            f"<code>{escaped(part['sha256'])}</code>",
+        ]
+        for part in made["data"]
+    ]
+    columns = words("File", "Role") + numbers("Queries", "Documents") + words("SHA-256")
+    return "\n".join(
+        [
+            how(f"The same command, files and versions give the same result. Seed: {made['seed']}."),
+            f'<pre tabindex="0"><code>{escaped(made["command"])}</code></pre>',
+            table("file", columns, files, label="Data files") if files else "",
+            table("version", words("Package", "Version"), versions, label="Versions") if versions else "",
+        ]
+    )
