@@ -75,6 +75,12 @@ def test_a_run_of_queries_is_a_view():
     assert np.shares_memory(queries[1:].X, queries.X)
 
 
+def test_a_sequence_as_numpy_has_them():
+    queries = rw.Queries([[1], [2], [3]], [0, 1, 2], ["a", "b", "c"])
+    assert queries.shape == (len(queries),) == (3,)
+    assert queries[[2, 0], ...].query_ids.tolist() == ["c", "a"]
+
+
 def test_slicing_refuses():
     queries = rw.Queries([[1], [2]], [0, 1], [1, 2])
     with pytest.raises(IndexError, match="query 2 of 2"):

@@ -195,8 +195,8 @@ def check_features(queries: Queries, what: str = "") -> None:
             column = int(x.indices[place]) if sp.issparse(x) else int(odd[0][1])
             raise DataError(
                 f"{what}row {row} (query {queries.grouping.query_of_row(row)!r}), feature "
-                f"{queries.feature_name(column)!r}: the value is {x[row, column]:g}, but rankers need finite numbers: "
-                "fill in or leave out missing values first"
+                f"{queries.feature_name(column)!r}: the value is {x[row, column]:g}, but rankers need finite numbers, "
+                "not NaN or infinity: fill in or leave out missing values first"
             )
 
 

@@ -22,21 +22,40 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_queries(
-    path: str | os.PathLike[str], *, dtype: npt.DTypeLike = np.float32, missing: Literal["zero", "nan"] = "zero"
+    path: str | os.PathLike[str],
+    *,
+    dtype: npt.DTypeLike = np.float32,
+    missing: Literal["zero", "nan"] = "zero",
+    label: str | None = None,
+    qid: str | None = None,
+    doc: str | None = None,
 ) -> Queries:
-    """Read a data file: Parquet if it starts as Parquet does, otherwise LETOR / SVMlight text, plain or gzip.
+    """Read a data file: CSV if its name says so, Parquet if it starts as Parquet does, otherwise LETOR / SVMlight text.
 
-    The name does not matter, so a file with an unusual ending can still be read; a pipe must hold text.
-    ``dtype`` and ``missing`` are for text: Parquet knows its own. To choose more, call
+    ``.csv`` is CSV and ``.tsv`` the same with tabs, with a line of names first; all three may be compressed by gzip.
+    Else the name does not matter, so a file with an unusual ending can still be read; a pipe must hold text.
+    ``dtype`` and ``missing`` are for LETOR text: the others know their own. ``label``, ``qid`` and ``doc`` name columns
+    of CSV and Parquet; by default ``label``, ``qid`` and, if it is there, ``doc_id``. To choose more, call
     :func:`~rankwright.read_svmlight` or :func:`~rankwright.read_parquet`.
     """
+    if _is_csv(path):
+        from rankwright.data.csv import read_csv
+
+        return read_csv(path, label=label, qid=qid, doc=doc)
     if _is_parquet(input_file(path)):
         from rankwright.data.parquet import read_parquet
 
-        return read_parquet(path)
+        return read_parquet(path, label=label, qid=qid, doc=doc)
+    for name, column in (("label", label), ("qid", qid), ("doc", doc)):
+        if column is not None:
+            raise ParameterError(f"{name}: {os.fspath(path)} is LETOR text, which has no columns to name")
     from rankwright.data.svmlight import read_svmlight
 
     return read_svmlight(path, dtype=dtype, missing=missing)
+
+
+def _is_csv(path: str | os.PathLike[str]) -> bool:
+    return Path(path).name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
 def _is_parquet(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -10,13 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rankwright.data.inspection_findings import findings_of
+
 if TYPE_CHECKING:
-    from rankwright.data.inspection import FeatureFindings, GradeSummary, Inspection
+    from rankwright.data.inspection import GradeSummary, Inspection
 
 _MOST_GRADES = 12
-_MOST_NAMES = 6
-
-Finding = tuple[str, int, str]
 
 
 def inspection_tables(found: Inspection) -> RenderableType:
@@ -64,7 +62,7 @@ def _grades(grades: GradeSummary, n_documents: int) -> Table:
 
 
 def _findings(found: Inspection) -> RenderableType:
-    rows = [*_judgment_findings(found), *_feature_findings(found.features)]
+    rows = findings_of(found)
     if not rows:
         return Text("Nothing looks wrong.", style="green")
     table = _table()
@@ -74,51 +72,6 @@ def _findings(found: Inspection) -> RenderableType:
     for what, count, which in rows:
         table.add_row(what, f"{count:,}", Text(which))
     return table
-
-
-def _judgment_findings(found: Inspection) -> Iterator[Finding]:
-    """What to look at among queries and documents."""
-    findings = [("queries of one document", found.one_document_queries, "nothing to rank")]
-    if found.grades is not None:
-        grades = found.grades
-        findings += [
-            ("queries with nothing relevant", grades.queries_without_relevant, "no grade above 0"),
-            ("queries with only one grade", grades.queries_with_one_grade, "no pair to learn from"),
-            ("fractional grades", grades.fractional, "some tools refuse or round them"),
-            ("grades above 31", grades.above_31, "too large for gains of 2^grade"),
-        ]
-    findings.append(("repeated documents", found.duplicate_rows, "same query, same features"))
-    if found.contradictory_rows is not None:
-        findings.append(("contradictory judgments", found.contradictory_rows, "repeated with another grade"))
-    return (finding for finding in findings if finding[1])
-
-
-def _feature_findings(features: FeatureFindings) -> Iterator[Finding]:
-    """What to look at among features, with the names of the first few."""
-    findings: list[tuple[str, Sequence[str]]] = [
-        ("constant features", features.constant),
-        ("constant within every query", features.constant_within_queries),
-        (
-            "features with NaN or infinity",
-            [f"{it.feature} ({_not_finite(it.nan, it.infinite)})" for it in features.not_finite],
-        ),
-        ("duplicate features", [f"{it.feature} = {it.of}" for it in features.duplicates]),
-        ("features that leak the label", [f"{it.feature} ({it.direction})" for it in features.leaks]),
-        ("features that number documents", [f"{it.feature} ({it.kind})" for it in features.identifiers]),
-        ("extreme outliers", [f"{it.feature} ({it.low:.3g} to {it.high:.3g})" for it in features.outliers]),
-    ]
-    if features.absent:
-        yield "features that are never there", features.absent, "no document has them"
-    yield from ((what, len(names), _listed(names)) for what, names in findings if names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    told = ", ".join(names[:_MOST_NAMES])
-    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES:,} more"
-
-
-def _not_finite(nan: int, infinite: int) -> str:
-    return " and ".join(f"{count:,} {what}" for count, what in ((nan, "NaN"), (infinite, "infinite")) if count)
 
 
 def _share(share: float) -> str:

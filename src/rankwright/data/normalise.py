@@ -60,7 +60,7 @@ class _Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 class QueryMinMaxScaler(_Scaler):
     r"""Scale each feature to [0, 1] within each query, as LETOR's ``QueryLevelNorm`` files are.
 
-    .. math:: x_{ij} \mapsto \frac{x_{ij} - \min_q x_{qj}}{\max_q x_{qj} - \min_q x_{qj}}
+        x_ij ↦ (x_ij − min_q x_qj) / (max_q x_qj − min_q x_qj)
 
     where the minimum and maximum are over the documents of the query q that document i belongs to. A feature
     that is constant within a query becomes 0 there. NaN is ignored and stays NaN.
@@ -141,7 +141,7 @@ class QueryMinMaxScaler(_Scaler):
 class GlobalStandardScaler(_Scaler):
     r"""Give each feature mean 0 and standard deviation 1 over all documents of all queries.
 
-    .. math:: x_{ij} \mapsto (x_{ij} - \mu_j) / \sigma_j
+        x_ij ↦ (x_ij − μ_j) / σ_j
 
     with μ and σ (divisor m) of the documents that it was fitted on. A constant feature has scale 1. NaN is
     ignored and stays NaN. Sums are in float64, also where the features are float32.

@@ -34,7 +34,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     is_stream = given.parts[:2] in _STREAM_FOLDERS or (given.exists() and not given.is_file())
     target = given if is_stream else Path(os.path.realpath(given))
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: there is no folder {given.parent}")
+        raise FileNotFoundError(f"{path} cannot be written: there is no folder {target.parent}")
     folder = Path(tempfile.gettempdir()) if is_stream else target.parent
     temporary = folder / f".{target.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}.part"
     try:

@@ -175,6 +175,11 @@ class Queries:
 
     # Slicing by query
 
+    @property
+    def shape(self) -> tuple[int]:
+        """(N,): a sequence of queries, which scikit-learn's tools then split by query."""
+        return (self.n_queries,)
+
     def __len__(self) -> int:
         return self.n_queries
 
@@ -183,6 +188,8 @@ class Queries:
 
     def __getitem__(self, which: int | slice | npt.ArrayLike) -> Queries:
         """The queries at a position, a slice, a list of positions, or where a mask with one entry per query is true."""
+        if isinstance(which, tuple) and len(which) == 2 and which[1] is Ellipsis:
+            which = which[0]  # scikit-learn asks so
         if isinstance(which, tuple):
             raise TypeError("Queries are indexed by query alone: take columns from .X")
         if isinstance(which, str):

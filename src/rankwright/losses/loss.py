@@ -152,3 +152,11 @@ def query_weights(queries: Queries, sample_weight: npt.ArrayLike | None) -> Arra
             f"sample_weight differs within query {queries.grouping.query_id(q)!r}: weigh whole queries"
         )
     return per_query
+
+
+def counting_weights(queries: Queries, sample_weight: npt.ArrayLike | None) -> Array:
+    """`query_weights` where some query must count."""
+    weights = query_weights(queries, sample_weight)
+    if len(weights) and not weights.any():
+        raise ParameterError("sample_weight is zero for every query: some must count")
+    return weights

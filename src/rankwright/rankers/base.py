@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -15,6 +16,7 @@ from rankwright.data.centred import check_features
 from rankwright.data.grouping import Grouping
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.losses.loss import counting_weights
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import optional_measures
@@ -38,9 +40,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     convention: Any
 
     n_features_in_: int
+    _n_training_queries = 1
 
     def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True) -> Queries:
         """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features."""
+        queries = self._given_queries(X, y, qid, reset=reset)
+        self._n_training_queries = queries.n_queries
+        return queries
+
+    def _given_queries(self, X: Any, y: Any, qid: Any, *, reset: bool) -> Queries:
         if isinstance(X, Queries):
             if y is not None or qid is not None:
                 raise ParameterError("y and qid are part of the Queries that were given as X: leave them out")
@@ -53,10 +61,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return X
-        if y is None:
-            raise ParameterError("y is missing: fit needs a grade for each row")
+        self._check_has_grades(y)
         x = self._validated(X, reset=reset)
         return Queries(x, y, qid, feature_names=getattr(self, "feature_names_in_", None))
+
+    def _check_has_grades(self, y: Any) -> None:
+        if y is None:
+            name = type(self).__name__
+            raise ParameterError(f"y is missing: {name} requires y to be passed, but the target y is None")
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """X as a float array or CSR. NaN and infinity pass here; where they would count, their place is told."""
@@ -118,7 +130,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             names = getattr(self, "feature_names_in_", [f"f{column + 1}" for column in range(len(values))])
             odd = np.flatnonzero(~np.isfinite(values))
             told = f"feature {str(names[odd[0]])!r} is {values[odd[0]]:g}" if len(odd) else "the score overflows"
-            raise DataError(f"row {row}: {told}, but scores need finite numbers: fill in missing values first")
+            raise DataError(
+                f"row {row}: {told}, but scores need finite numbers, not NaN or infinity: fill in missing values first"
+            )
 
     def rank(self, X: Any, qid: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
         """The place of each row within its query, 1 = best; of rows with equal scores, the first comes first.
@@ -132,15 +146,37 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         ranks[order] = np.arange(len(scores)) - np.repeat(grouping.offsets[:-1], np.diff(grouping.offsets)) + 1
         return ranks
 
-    def score(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> float:
-        """The mean of the first of ``measures`` (nDCG @ 10 if there are none); an error is negated.
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
+        """The mean over queries of the first of ``measures`` (nDCG @ 10 if there are none); an error is negated.
 
-        X may be `Queries`, which bring y and qid with them.
+        X may be `Queries`, which bring y and qid with them. ``sample_weight`` weighs queries: a number for each of
+        them, in the order of their first rows, or one for each row.
         """
         measure = (self._told_measures() or optional_measures("ndcg@10"))[0]
-        queries = X if isinstance(X, Queries) else Queries(None, y, qid)
-        value = evaluate(self.predict(X), queries, measure, self.convention).means[measure]
+        queries = X if isinstance(X, Queries) else self._graded_queries(y, qid)
+        told = evaluate(self.predict(X), queries, measure, self.convention)
+        value = told.means[measure]
+        if sample_weight is not None:
+            value = _weighted_mean(told.values[measure], counting_weights(queries, sample_weight))
         return -value if measure.lower_is_better else value
+
+    def _graded_queries(self, y: Any, qid: npt.ArrayLike | None) -> Queries:
+        """The queries that scores are measured on; tells if it looks as if qid got lost on its way here."""
+        self._check_has_grades(y)
+        if qid is None and self._n_training_queries > 1:
+            warnings.warn(
+                f"score was given no qid, so all rows count as one query, but there were {self._n_training_queries} "
+                "queries in training. scikit-learn's tools hand qid on to score only with metadata routing: "
+                "sklearn.set_config(enable_metadata_routing=True)",
+                stacklevel=3,
+            )
+        return Queries(None, y, qid)
 
     def _told_measures(self) -> tuple[Measure, ...]:
         return optional_measures(self.measures)
@@ -149,7 +185,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
+        tags.target_tags.positive_only = True  # grades may be 0, but not below
         return tags
+
+
+def _weighted_mean(values: Array, weights: Array) -> float:
+    """That of the values that count, which NaN do not; NaN if none does."""
+    counted = ~np.isnan(values) & (weights > 0)
+    return float(np.average(values[counted], weights=weights[counted])) if counted.any() else float("nan")
 
 
 class LinearRanker(Ranker):

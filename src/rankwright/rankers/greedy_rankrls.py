@@ -161,7 +161,10 @@ class GreedyRankRLS(LinearRanker):
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         queries = self._training_queries(X, y, qid)
         if queries.n_queries < 2:
-            raise DataError("greedy selection leaves queries out, so it needs at least two of them")
+            raise DataError(
+                "greedy selection leaves queries out, so it needs at least two of them: give qid "
+                f"(n_queries={queries.n_queries}, n_samples={queries.n_documents})"
+            )
         if self.tell not in ("all", "deciding"):
             raise ParameterError(f"tell must be 'all' or 'deciding', not {self.tell!r}")
         held_out, tell_all = self._validation_queries(valid), self.tell == "all"

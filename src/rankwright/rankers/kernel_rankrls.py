@@ -26,7 +26,7 @@ KERNELS = ("linear", "rbf", "poly", "laplacian", "cosine")
 class KernelRankRLS(ClosedFormRanker):
     r"""RankRLS in the feature space of a kernel: f(x) = Σ_i a_i k(x_i, x) over the training documents (paper G, eq. 6).
 
-    .. math:: a = (L K L + λ I)^{-1} L y
+        a = (L K L + λI)⁻¹ L y
 
     with the kernel matrix K of the training documents and L, which centres query by query. It takes memory for K, the
     square of the number of documents, and time for its third power.

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.base import LinearRanker, linear_scores
 from rankwright.rankers.saved_model import SavedModel
+from rankwright.rankers.standardisation import Standardisation, folded
 
 Array = npt.NDArray[np.float64]
 
@@ -29,6 +30,7 @@ class LinearModel(SavedModel, LinearRanker):
     ----------
     coef_ : the weights of the features
     intercept_ : what is added to every score; 0 for all rankers but `RegressionRanker`
+    standardisation_ : mean and scale of each feature, which x goes through first, or None
     n_features_in_, feature_names_in_
         ``feature_names_in_`` is there only if the training data named their features.
     ranker_ : the name of the class that was trained, such as "RankSVM"
@@ -45,6 +47,7 @@ class LinearModel(SavedModel, LinearRanker):
     """
 
     intercept_: float
+    standardisation_: Standardisation | None
 
     @classmethod
     def of(
@@ -52,6 +55,7 @@ class LinearModel(SavedModel, LinearRanker):
         weights: Array,
         *,
         intercept: float,
+        standardisation: Standardisation | None = None,
         feature_names: Sequence[str] | None,
         ranker: str,
         parameters: Mapping[str, Any],
@@ -61,21 +65,30 @@ class LinearModel(SavedModel, LinearRanker):
         model = cls._of_file(len(weights), feature_names, ranker, parameters, training)
         model.coef_ = weights
         model.intercept_ = intercept
+        model.standardisation_ = standardisation
         return model
 
     def cut_to(self, n_features: int) -> LinearModel:
         """The model for data whose features after the first n are all 0, and not there."""
+        weights, intercept = self._raw_weights()
         return LinearModel.of(
-            self.coef_[:n_features],
-            intercept=self.intercept_,
-            feature_names=None,
+            weights[:n_features],
+            intercept=intercept,
+            feature_names=self._names_of(n_features),
             ranker=self.ranker_,
             parameters=self.parameters_,
             training=self.training_,
         )
 
     def _scores(self, x: Any) -> Array:
-        return super()._scores(x) + self.intercept_
+        weights, intercept = self._raw_weights()
+        return linear_scores(x, weights) + intercept
+
+    def _raw_weights(self) -> tuple[Array, float]:
+        """Weights of the features as they are given, and the intercept."""
+        if self.standardisation_ is None:
+            return self.coef_, self.intercept_
+        return folded(self.coef_, self.intercept_, self.standardisation_)
 
     def __repr__(self) -> str:
         if not hasattr(self, "coef_"):

@@ -35,6 +35,8 @@ _WIDER = 4.0
 class LossRanker(PathRanker):
     """Minimises a loss whose derivatives are known."""
 
+    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012 - as in Ranker
+
     solver: Solver
     random_state: Any
 

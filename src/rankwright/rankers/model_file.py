@@ -16,21 +16,24 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright._version import __version__
+from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.errors import ParameterError, ParseError
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.saved_model import SavedModel
+from rankwright.rankers.standardisation import Standardisation, standardisation_of
 from rankwright.rankers.stump_model import StumpModel, StumpRanker
 
 Array = npt.NDArray[np.float64]
 
 _FORMAT = "rankwright-model"
-_VERSION = 1
+_VERSION = 2  # of models behind a scaler; all others are written as version 1, which older readers know
 _FIELDS = ("format", "version", "made_by", "ranker", "parameters", "n_features", "feature_names", "training")
 _LINEAR_FIELDS = ("intercept", "weights")
+_SCALED_FIELDS = (*_LINEAR_FIELDS, "standardisation")
 _STUMP_FIELDS = ("stumps",)
-_LISTS = ("weights", "stumps")  # with a line for each entry
+_LISTS = ("weights", "standardisation", "stumps")  # with a line for each entry
 _MOST_FEATURES = 2**31 - 1  # as many as text and Parquet can number
 _MOST_DIGITS = 309  # of a whole number that is finite as float64
 
@@ -39,7 +42,11 @@ _MOST_DIGITS = 309  # of a whole number that is finite as float64
 
 
 def save_model(
-    ranker: LinearRanker | StumpRanker, path: str | os.PathLike[str], *, training: Mapping[str, Any] | None = None
+    ranker: LinearRanker | StumpRanker,
+    path: str | os.PathLike[str],
+    *,
+    scaler: GlobalStandardScaler | None = None,
+    training: Mapping[str, Any] | None = None,
 ) -> None:
     """Write what a fitted ranker has learned to a JSON file, whole or not at all; `load_model` reads it.
 
@@ -48,6 +55,9 @@ def save_model(
     ranker : a fitted linear ranker, such as RankRLS or RankSVM, or RankBoost, or a model that was read from a file
     path : path
         An older file of that name is replaced.
+    scaler : a fitted GlobalStandardScaler, optional
+        What scaled the features that a linear ranker was trained on. It becomes part of the model, which then takes
+        features as they are.
     training : mapping, optional
         Anything worth remembering that JSON can hold, such as the name of the training data. By default nothing; of a
         model that was read, what its file said.
@@ -61,19 +71,32 @@ def save_model(
     >>> (rw.load_model("model.json").coef_ == ranker.coef_).all()
     np.True_
     """
-    text = _as_text(_content(ranker, training))
+    text = model_text(ranker, scaler=scaler, training=training)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _content(ranker: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
+def model_text(
+    ranker: LinearRanker | StumpRanker,
+    *,
+    scaler: GlobalStandardScaler | None = None,
+    training: Mapping[str, Any] | None = None,
+) -> str:
+    """What `save_model` writes."""
+    return _as_text(_content(ranker, scaler, training))
+
+
+def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
     learned = _stumps_of(ranker) if isinstance(ranker, StumpRanker) else _weights_of(ranker)
+    standardisation = standardisation_of(ranker, scaler)
+    if standardisation is not None:
+        learned["standardisation"] = _scaled_features(learned["weights"], standardisation)
     is_model = isinstance(ranker, SavedModel)
     names = getattr(ranker, "feature_names_in_", None)
     told = training if training is not None else ranker.training_ if is_model else {}
     return {
         "format": _FORMAT,
-        "version": _VERSION,
+        "version": 1 if standardisation is None else _VERSION,
         "made_by": f"rankwright {__version__}",
         "ranker": ranker.ranker_ if is_model else type(ranker).__name__,
         "parameters": ranker.parameters_ if is_model else _plain(ranker.get_params(deep=False)),
@@ -120,6 +143,11 @@ def _pairs(weights: Array) -> list[tuple[int, float]]:
     """The numbers of the features, from 1, and their weights; all but 0.0, so that −0.0 comes back too."""
     columns = np.flatnonzero(weights.view(np.int64))
     return list(zip((columns + 1).tolist(), weights[columns].tolist(), strict=True))
+
+
+def _scaled_features(weights: list[tuple[int, float]], by: Standardisation) -> list[tuple[int, float, float]]:
+    """Feature, mean and scale, of those with a weight."""
+    return [(feature, float(by.mean[feature - 1]), float(by.scale[feature - 1])) for feature, _ in weights]
 
 
 def _plain(value: Any) -> Any:
@@ -193,8 +221,13 @@ class _Reader:
         }
         if self._has_stumps:
             return StumpModel.of(*self._stumps(n_features), n_features=n_features, feature_names=names, **about)
-        intercept = self._number(self._content["intercept"], "intercept")
-        return LinearModel.of(self._weights(n_features), intercept=intercept, feature_names=names, **about)
+        return LinearModel.of(
+            self._weights(n_features),
+            intercept=self._number(self._content["intercept"], "intercept"),
+            standardisation=self._standardisation(n_features),
+            feature_names=names,
+            **about,
+        )
 
     @property
     def _has_stumps(self) -> bool:
@@ -256,13 +289,15 @@ class _Reader:
             )
 
     def _check_fields(self) -> None:
-        fields = (*_FIELDS, *(_STUMP_FIELDS if self._has_stumps else _LINEAR_FIELDS))
+        linear = _LINEAR_FIELDS if self._content["version"] == 1 else _SCALED_FIELDS
+        fields = (*_FIELDS, *(_STUMP_FIELDS if self._has_stumps else linear))
         missing = next((name for name in fields if name not in self._content), None)
         if missing is not None:
             self._refuse(f"the field {missing!r} is missing")
         extra = next((name for name in self._content if name not in fields), None)
         if extra is not None:
-            self._refuse(f"there is no field {extra!r} in a model file{' with stumps' * self._has_stumps}")
+            kind = " with stumps" if self._has_stumps else f" of version {self._content['version']}"
+            self._refuse(f"there is no field {extra!r} in a model file{kind}")
         self._text("made_by")
 
     # Fields
@@ -308,6 +343,27 @@ class _Reader:
             self._refuse(f"there is not enough memory for n_features = {n_features}")
         spread[np.array(list(weights), dtype=np.intp) - 1] = list(weights.values())
         return spread
+
+    def _standardisation(self, n_features: int) -> Standardisation | None:
+        if self._content["version"] == 1:
+            return None
+        entries = self._content["standardisation"]
+        if not isinstance(entries, list):
+            self._refuse("standardisation must be a list of [feature, mean, scale]")
+        means: dict[int, float] = {}
+        scale = np.ones(n_features)
+        for position, entry in enumerate(entries, start=1):
+            what = f"standardisation, entry {position}"
+            if not isinstance(entry, list) or len(entry) != 3:
+                self._refuse(f"{what} must be a list [feature, mean, scale] of three numbers")
+            feature = self._feature(entry[0], what, n_features)
+            if feature in means:
+                self._refuse(f"{what}: feature {feature} has a scale already")
+            means[feature] = self._number(entry[1], f"{what}: the mean")
+            scale[feature - 1] = self._number(entry[2], f"{what}: the scale")
+            if scale[feature - 1] <= 0:
+                self._refuse(f"{what}: the scale must be above 0, not {scale[feature - 1]:g}")
+        return Standardisation(self._spread(means, n_features), scale)
 
     def _stumps(self, n_features: int) -> tuple[npt.NDArray[np.intp], Array, Array]:
         """Features from 0, thresholds and weights."""

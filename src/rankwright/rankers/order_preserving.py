@@ -15,7 +15,7 @@ from rankwright.selection.search import Rule, Search
 class OrderPreservingRanker(LossRanker):
     r"""A pairwise loss that is consistent with DCG or nDCG (Buffoni et al. 2011).
 
-    .. math:: \min_w \tfrac{λ}{2} \|w - w_0\|^2 + \sum_q \sum_i r_i(y) \sum_j φ(w^\top x_i - w^\top x_j)
+        min_w  λ/2 ‖w − w₀‖² + Σ_q Σ_i r_i(y) Σ_j φ(wᵀx_i − wᵀx_j)
 
     where r is the standardised supervision: 2^{y_i} − 1 for DCG, the same over the query's largest DCG for nDCG. Every
     document is compared with every other, but weighs by its own worth; so the scores that are best in expectation over

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwright.data.products import FeatureProducts
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
-from rankwright.losses.loss import Loss, query_weights
+from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
@@ -142,6 +142,11 @@ class PathRanker(LinearRanker):
         """Whether training ends where it is told to, which may be before the gap is met."""
         return self.early_stopping
 
+    def alpha_grid(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Array:
+        """The values of λ that ``alpha=search()`` would choose from on these data, ascending."""
+        task = self._task(X, y, qid, None, None)
+        return self._own_grid(task, FeatureProducts(task.queries))
+
     # What is asked for
 
     def _task(self, X: Any, y: Any, qid: Any, valid: Any, sample_weight: Any) -> Task:
@@ -151,7 +156,7 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
-        weights = query_weights(queries, sample_weight)
+        weights = counting_weights(queries, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
 
     def _check_parameters(self) -> None:

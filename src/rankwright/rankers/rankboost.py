@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from rankwright.data.centred import check_features
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
-from rankwright.losses.loss import query_weights
+from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.rankers.binned import binned
@@ -79,7 +79,7 @@ class BoostingPath:
 class RankBoost(StumpRanker):
     r"""H = Σ_t α_t [x_{f_t} > θ_t], to make Σ over pairs y_i > y_j of w_ij e^{H_j − H_i} small (Freund et al. 2003).
 
-    .. math:: r = \sum_{y_i > y_j} D_{ij} (h(x_i) - h(x_j)), \qquad α = \tfrac12 \ln \tfrac{1 + r}{1 - r}
+        r = Σ_{y_i > y_j} D_ij (h(x_i) − h(x_j)),   α = ½ ln((1 + r) / (1 − r))
 
     Each round takes the stump h = [x_f > θ] with the largest \|r\| (their section 3.2, third method), and makes the
     pairs that are still wrong weigh more: D ∝ w_ij e^{H_j − H_i}. The loss falls at least by the factor √(1 − r²). No
@@ -161,7 +161,7 @@ class RankBoost(StumpRanker):
             raise DataError(f"there are no {'features' if queries.n_documents else 'documents'} to learn from")
         check_features(queries)
         judge = None if held_out is None or not measures else _Judge(held_out, measures, convention)
-        self.path_ = self._boosted(queries, query_weights(queries, sample_weight), judge, progress)
+        self.path_ = self._boosted(queries, counting_weights(queries, sample_weight), judge, progress)
         self._keep(len(self.path_) if judge is None else judge.best)
         return self
 

@@ -22,7 +22,7 @@ _LARGEST_MATRIX = 4096
 class RankRLS(LinearClosedFormRanker):
     r"""Regularised least squares on pairs of documents (paper G, eq. 3 and 5).
 
-    .. math:: \min_w \sum_q \frac{1}{2 m_q} \sum_{i,j \in q} (y_i - y_j - w^\top x_i + w^\top x_j)^2 + λ \|w\|^2
+        min_w  Σ_q 1/(2m_q) Σ_{i,j ∈ q} (y_i − y_j − wᵀx_i + wᵀx_j)² + λ‖w‖²
 
     which is ridge regression of the grades on the features, both centred query by query. Dense X with more documents
     than features is read twice, however many λ there are; wide CSR is read once or twice per iteration of a solver that

@@ -13,7 +13,7 @@ from rankwright.selection.search import Rule, Search
 class RankSVM(LossRanker):
     r"""Pairs of documents in the right order, with a margin (Herbrich et al. 2000; Joachims 2002).
 
-    .. math:: \min_w \tfrac{λ}{2} \|w - w_0\|^2 + \sum_q \sum_{y_i > y_j} w_{ij}\, φ(w^\top x_i - w^\top x_j)
+        min_w  λ/2 ‖w − w₀‖² + Σ_q Σ_{y_i > y_j} w_ij φ(wᵀx_i − wᵀx_j)
 
     No pair is ever stored: loss, gradient and curvature take O(m log m) for a query of m documents. The answer comes
     with a certificate, ``gap_``: the objective is at most so far above the least there is. λ is 1/C of SVM-rank's and

@@ -23,7 +23,7 @@ _MOST_FEATURES_OF_SPARSE = 4096
 class RegressionRanker(LinearClosedFormRanker):
     r"""Ridge regression of grades on features, queries ignored (paper L, section 5: the baseline "regression").
 
-    .. math:: \min_{w, c} \sum_i (y_i - w^\top x_i - c)^2 + λ \|w\|^2
+        min_{w, c}  Σ_i (y_i − wᵀx_i − c)² + λ‖w‖²
 
     The intercept c is not regularised. It is RankRLS with all documents in one query.
 

@@ -43,6 +43,11 @@ class SavedModel(Ranker):
         model.training_ = dict(training)
         return model
 
+    def _names_of(self, n_features: int) -> list[str] | None:
+        """The names of the first features, if there are names."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names[:n_features])
+
     def fit(self, X: Any, y: Any = None, qid: Any = None) -> NoReturn:
         """Refuse: scikit-learn asks for this method, but what has been read is not to be trained again."""
         name = type(self).__name__

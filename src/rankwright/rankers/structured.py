@@ -53,7 +53,7 @@ class _Details(NamedTuple):
 class StructuredRanker(PathRanker):
     r"""NDCG@k or average precision, by the ranking that violates its margin most (Chapelle, Le & Smola 2007).
 
-    .. math:: \min_w \tfrac{λ}{2} \|w - w_0\|^2 + \sum_q \max_y \big(Δ_q(y) + w^\top Ψ(x_q, y) - w^\top Ψ(x_q, t_q)\big)
+        min_w  λ/2 ‖w − w₀‖² + Σ_q max_y (Δ_q(y) + wᵀΨ(x_q, y) − wᵀΨ(x_q, t_q))
 
     Δ is 1 − NDCG@k or 1 − AP of a ranking y, so each term is at least the loss of the ranking by scores. With the
     convex bound t is the ideal ranking, with the tight one the ranking by scores. Ψ(x, y) = Σ_i A(y_i) x_i for NDCG;

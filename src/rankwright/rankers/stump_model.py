@@ -88,7 +88,7 @@ class StumpModel(SavedModel, StumpRanker):
             self.stump_thresholds_,
             self.stump_weights_,
             n_features=n_features,
-            feature_names=None,
+            feature_names=self._names_of(n_features),
             ranker=self.ranker_,
             parameters=self.parameters_,
             training=self.training_,

@@ -41,6 +41,11 @@ def read_svmlight(
 ) -> Queries:
     """Read ``<grade> qid:<id> <index>:<value> … # docid = <id>`` lines, plain or gzip-compressed.
 
+    Rows keep the order of the file. Query ids are int64 if every one is a plain whole number, else text;
+    a file in which no line has a ``qid`` is one query. Document ids are what follows ``docid =`` in the
+    comment, or a comment of a single word. A malformed line raises a :class:`ParseError` with file, line,
+    column and what was expected, and nothing is returned.
+
     Parameters
     ----------
     path : path
@@ -55,11 +60,6 @@ def read_svmlight(
         Whether features are numbered from 0. "auto": they are if a feature 0 occurs.
     missing : "zero" or "nan"
         What an absent feature or the value NULL becomes.
-
-    Rows keep the order of the file. Query ids are int64 if every one is a plain whole number, else text;
-    a file in which no line has a ``qid`` is one query. Document ids are what follows ``docid =`` in the
-    comment, or a comment of a single word. A malformed line raises a :class:`ParseError` with file, line,
-    column and what was expected, and nothing is returned.
     """
     if zero_based not in (True, False, "auto"):
         raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")

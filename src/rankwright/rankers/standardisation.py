@@ -1,0 +1,70 @@
+"""What a scaler in front of a linear ranker does to its features, so that the two can be kept together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
+from rankwright.errors import ParameterError
+from rankwright.rankers.base import LinearRanker
+
+Array = npt.NDArray[np.float64]
+
+
+class Standardisation(NamedTuple):
+    """(x − mean) / scale, for each feature."""
+
+    mean: Array
+    scale: Array
+
+
+def standardisation_of(ranker: Any, scaler: Any) -> Standardisation | None:
+    """What was done to the features that a fitted ranker was trained on: by a scaler, or as its model file says."""
+    own = getattr(ranker, "standardisation_", None)
+    if scaler is None:
+        return own
+    if own is not None:
+        raise ParameterError("scaler: this model has a scaler of its own, so leave it out")
+    _check_kind(scaler)
+    if not isinstance(ranker, LinearRanker):
+        raise ParameterError(
+            f"scaler is for linear rankers: {type(ranker).__name__} compares features with thresholds, whatever their "
+            "scale, so train it on the features as they are"
+        )
+    _check_features(ranker, scaler)
+    mean = scaler.mean_ if scaler.with_mean else np.zeros_like(scaler.mean_)
+    return Standardisation(mean, scaler.scale_)
+
+
+def _check_kind(scaler: Any) -> None:
+    if isinstance(scaler, QueryMinMaxScaler):
+        raise ParameterError(
+            "scaler: QueryMinMaxScaler scales each query by all of its documents, which a model that scores one "
+            "document at a time does not see: train on the features as they are, or behind GlobalStandardScaler"
+        )
+    if not isinstance(scaler, GlobalStandardScaler):
+        raise ParameterError(f"scaler must be a GlobalStandardScaler, not {type(scaler).__name__}")
+    if not hasattr(scaler, "scale_"):
+        raise ParameterError("scaler: this GlobalStandardScaler is not fitted yet: call fit first")
+
+
+def _check_features(ranker: Any, scaler: GlobalStandardScaler) -> None:
+    if ranker.n_features_in_ != len(scaler.scale_):
+        raise ParameterError(f"scaler has {len(scaler.scale_)} features, but the ranker has {ranker.n_features_in_}")
+    names, scaled = (getattr(one, "feature_names_in_", None) for one in (ranker, scaler))
+    if names is not None and scaled is not None and list(names) != list(scaled):
+        raise ParameterError("scaler has other features than the ranker, or has them in another order")
+
+
+def folded(weights: Array, intercept: float, standardisation: Standardisation) -> tuple[Array, float]:
+    """w / σ and b − Σ w μ / σ: the same scores from features as they were before the scaler."""
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+        raw = weights / standardisation.scale
+        shifted = float(intercept - raw @ standardisation.mean)
+    kept = np.isfinite(raw).all() and np.array_equal(raw != 0, weights != 0)
+    if not (kept and np.isfinite(shifted)):
+        raise ParameterError("scaler: a weight over a standard deviation is too large or too small for float64")
+    return raw, shifted
