@@ -19,9 +19,10 @@ def _keep_compiled_kernels_apart() -> None:
 
 _keep_compiled_kernels_apart()  # before Numba is first imported
 
-# The first example of a test may compile a kernel, so no example has a deadline.
-settings.register_profile("rankwright", deadline=None)
-settings.load_profile("rankwright")
+# The first example of a test may compile a kernel, so no example has a deadline. `thorough` tries more.
+settings.register_profile("rankwright", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "rankwright"))
 
 
 @pytest.fixture(scope="session")

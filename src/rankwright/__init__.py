@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         ParseError,
         RankwrightError,
     )
+    from rankwright.explanation.explanation import Explanation, explain
+    from rankwright.export import export_model
+    from rankwright.fitting.fit import FitResult, fit
     from rankwright.measures import (
         AP,
         CONVENTIONS,
@@ -75,6 +78,9 @@ _NAMES = {
     "rankwright.losses": ("losses",),
     "rankwright.theory": ("theory",),
     "rankwright.errors": ("DataError", "ParameterError", "ParseError", "RankwrightError"),
+    "rankwright.explanation.explanation": ("Explanation", "explain"),
+    "rankwright.export": ("export_model",),
+    "rankwright.fitting.fit": ("FitResult", "fit"),
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",
@@ -128,6 +134,8 @@ __all__ = [
     "Convention",
     "DataError",
     "Evaluation",
+    "Explanation",
+    "FitResult",
     "FullRanking",
     "GlobalStandardScaler",
     "Grades",
@@ -161,6 +169,9 @@ __all__ = [
     "compare",
     "datasets",
     "evaluate",
+    "explain",
+    "export_model",
+    "fit",
     "from_frame",
     "inspect",
     "leave_query_out",

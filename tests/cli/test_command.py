@@ -15,7 +15,7 @@ from rankwright.cli.main import app
 from rankwright.data.files import read_queries
 
 COMMANDS = (
-    *("evaluate", "inspect", "convert", "select", "train", "predict"),
+    *("fit", "evaluate", "inspect", "convert", "select", "train", "predict", "explain", "export"),
     *("bounds", "certify", "consistency", "reproduce", "study"),
 )
 GROUPS = ("reproduce", "study")

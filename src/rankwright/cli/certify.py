@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn
 from rankwright.cli.output import print_json, print_table, reading, working
 from rankwright.cli.predict import for_features_of
 from rankwright.errors import DataError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # The fields of a model's training record that name data, and what these were used for.
 _USES = {"data": "trained on", "valid": "chosen by"}
+_ROLES = {"train": "trained on", "valid": "chosen by"}
 
 
 def certify(
@@ -40,6 +42,9 @@ def certify(
         str, typer.Option(metavar="NAME", help="Whose rules measures follow, as for `rankwright evaluate`.")
     ] = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    label: LabelColumn = None,
+    qid: QueryColumn = None,
+    doc: DocumentColumn = None,
 ) -> None:
     """Certify how well a model ranks new queries.
 
@@ -68,7 +73,7 @@ def certify(
         with reading(baseline):
             other = load_model(baseline)
     with reading(data):
-        queries = read_queries(data, dtype="float64")
+        queries = read_queries(data, dtype="float64", label=label, qid=qid, doc=doc)
     _warn_if_seen(model, ranker, data)
     if baseline is not None and other is not None:
         _warn_if_seen(baseline, other, data)
@@ -97,9 +102,7 @@ def _scores(model: LinearModel | StumpModel, queries: Queries, data: Path) -> An
 
 def _warn_if_seen(path: Path, model: LinearModel | StumpModel, data: Path) -> None:
     """Warn if the model's training record names these data: by their hash, or by their name where it has no hash."""
-    for field, use in _USES.items():
-        record = model.training_.get(field)
-        noted = record if isinstance(record, Mapping) else {"file": record}
+    for use, noted in _records(model.training_):
         digest = noted.get("sha256")
         if digest is not None and data.is_file():  # a pipe has been read already
             seen, which = digest == _sha256(data), "these data"
@@ -111,6 +114,18 @@ def _warn_if_seen(path: Path, model: LinearModel | StumpModel, data: Path) -> No
                 f"{path} was {use} {which}: what is certified holds only for queries that the model has not seen",
                 stacklevel=1,
             )
+
+
+def _records(training: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What the model was trained on or chosen by, as `train` and `fit` note it."""
+    if isinstance(training.get("data"), list):
+        for noted in training["data"]:
+            if isinstance(noted, Mapping) and noted.get("role") in _ROLES:
+                yield _ROLES[noted["role"]], {"file": noted.get("name"), "sha256": noted.get("sha256")}
+        return
+    for field, use in _USES.items():
+        record = training.get(field)
+        yield use, record if isinstance(record, Mapping) else {"file": record}
 
 
 def _sha256(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,8 +85,12 @@ def _supervisions(labels: str, items: int) -> SupervisionSet:
 
 def _numbers(labels: str) -> list[Any]:
     try:
-        return [float(word) for word in labels.split(",")]
+        grades = [float(word) for word in labels.split(",")]
     except ValueError:
+        grades = []
+    if not grades or not all(0 <= grade < math.inf for grade in grades):
         raise ParameterError(
-            f"--labels must be numbers separated by commas, as in 0,1,2; or rankings; or graphs; not {labels!r}"
-        ) from None
+            f"--labels must be numbers separated by commas, none below 0, as in 0,1,2; or rankings; or graphs; "
+            f"not {labels!r}"
+        )
+    return grades

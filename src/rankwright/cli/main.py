@@ -9,10 +9,12 @@ until a command runs, so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -23,6 +25,9 @@ from rankwright.cli.certify import certify
 from rankwright.cli.consistency import consistency
 from rankwright.cli.convert import convert
 from rankwright.cli.evaluate import evaluate
+from rankwright.cli.explain import explain
+from rankwright.cli.export import export
+from rankwright.cli.fit import fit
 from rankwright.cli.inspect import inspect
 from rankwright.cli.output import Exit, Failure
 from rankwright.cli.predict import predict
@@ -41,6 +46,7 @@ Exit codes:
     2  wrong usage, or a parameter with a value that it cannot have
    65  malformed data
    66  an input file is missing or cannot be read
+   71  not enough memory
    73  an output file cannot be created
   130  interrupted
 """
@@ -53,7 +59,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT_CODES,
 )
-for command in (evaluate, inspect, convert, select, train, predict, bounds, certify, consistency):
+for command in (fit, evaluate, inspect, convert, select, train, predict, explain, export, bounds, certify, consistency):
     app.command(epilog=_EXIT_CODES)(command)
 
 reproduce = typer.Typer(rich_markup_mode=None, help="Repeat the experiments of a paper.", epilog=_EXIT_CODES)
@@ -81,16 +87,19 @@ def rankwright(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Learning to rank: look data over, select features, train, predict, and measure rankings as any tool would.
+    """Learning to rank: from judged documents to a ranker that is measured, explained, certified and exported.
 
     \b
     Examples:
+      rankwright fit train.txt --test test.txt --out ranker
       rankwright inspect train.txt
       rankwright convert train.txt train.parquet
       rankwright select train.txt --valid vali.txt --max-features 20
       rankwright train train.txt --valid vali.txt --out model.json
       rankwright predict model.json test.txt --out scores.txt
       rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
+      rankwright explain model.json test.txt --query 17
+      rankwright export model.json --to elasticsearch --name my_model --out model-es.json
 
     `rankwright COMMAND --help` tells more about a command.
     """
@@ -101,18 +110,32 @@ def rankwright(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; any error is one line on standard error."""
+    if not sys.stderr:  # it is None after 2>&- in a shell
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # it stays open as long as the process runs
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without some letter is no reason to fail
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = app(arguments, prog_name="rankwright", standalone_mode=False)
+            words = sys.argv[1:] if arguments is None else arguments
+            _refuse_empty(words)
+            code = app(words, prog_name="rankwright", standalone_mode=False)
         except (KeyboardInterrupt, typer.Abort):
             code = Exit.INTERRUPTED
         except (_UsageError, RankwrightError, Failure) as error:
             return _report(*_problem_and_code(error))
+        except MemoryError as error:
+            return _report(f"not enough memory: {error}".rstrip(": "), Exit.NO_MEMORY)
     return _report("interrupted", Exit.INTERRUPTED) if code == Exit.INTERRUPTED else int(code or Exit.FINE)
+
+
+def _refuse_empty(words: Sequence[str]) -> None:
+    """An empty word is mostly a variable that the shell does not know; as a path it would be the current folder."""
+    for place, word in enumerate(words, start=1):
+        if not word or (word.startswith("--") and word.endswith("=")):
+            named = f"the value of {words[place - 2]}" if place > 1 and words[place - 2].startswith("-") else repr(word)
+            raise ParameterError(f"argument {place} ({named}) is empty: leave it out, or give it a value")
 
 
 def _problem_and_code(error: Any) -> tuple[str, Exit]:
@@ -124,7 +147,10 @@ def _problem_and_code(error: Any) -> tuple[str, Exit]:
         case RankwrightError():
             return str(error), Exit.DATA
     command = error.ctx.command_path if error.ctx else "rankwright"
-    return f"{error.format_message().rstrip('.')} (see {command} --help)", Exit.USAGE
+    problem = error.format_message().rstrip(".")
+    if problem.endswith("is not readable"):  # Typer looks at paths before any command does
+        return problem, Exit.NO_INPUT
+    return f"{problem} (see {command} --help)", Exit.USAGE
 
 
 def _report(problem: str, code: Exit) -> int:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
+
+import typer
 
 from rankwright.errors import ParameterError
+
+LabelColumn = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The grades, in CSV or Parquet.")]
+QueryColumn = Annotated[str | None, typer.Option("--qid", metavar="COLUMN", help="The queries, in CSV or Parquet.")]
+DocumentColumn = Annotated[
+    str | None, typer.Option("--doc", metavar="COLUMN", help="The document ids, in CSV or Parquet.")
+]
 
 
 def parse_alphas(text: str) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from pathlib import Path
@@ -25,6 +25,7 @@ class Exit(IntEnum):
     USAGE = 2
     DATA = 65
     NO_INPUT = 66
+    NO_MEMORY = 71
     CANNOT_CREATE = 73
     INTERRUPTED = 130
 
@@ -48,6 +49,13 @@ def reading(path: Path) -> Iterator[None]:
 def writing(path: Path) -> Iterator[None]:
     """While an output file is written: a spinner on a terminal, and a clear line if that cannot be done."""
     with _spinner(f"writing {path.name}"), _failing(f"cannot write {path}", Exit.CANNOT_CREATE):
+        yield
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[None]:
+    """While files are written into a folder, and something else shows how far the work is: only the clear line."""
+    with _failing(f"cannot write into {folder}", Exit.CANNOT_CREATE):
         yield
 
 
@@ -93,24 +101,36 @@ def missing_value(name: str) -> Literal["zero", "nan"]:
 
 def check_output(path: Path, *inputs: Path) -> None:
     """Refuse, before any work is done, an output that is also an input or that cannot be created."""
-    for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise ParameterError(f"{path} is also an input: choose another name for the output")
-    if path.is_dir():
-        raise Failure(f"cannot write {path}: it is a folder", Exit.CANNOT_CREATE)
-    if not path.parent.is_dir():
-        raise Failure(f"cannot write {path}: there is no folder {path.parent}", Exit.CANNOT_CREATE)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise Failure(f"cannot write {path}: no permission in folder {path.parent}", Exit.CANNOT_CREATE)
+    with _failing(f"cannot write {path}", Exit.CANNOT_CREATE):  # such as a name that is too long to ask about
+        for source in inputs:
+            if path.exists() and source.exists() and path.samefile(source):
+                raise ParameterError(f"{path} is also an input: choose another name for the output")
+        if path.is_dir():
+            raise Failure(f"cannot write {path}: it is a folder", Exit.CANNOT_CREATE)
+        if not path.parent.is_dir():
+            raise Failure(f"cannot write {path}: there is no folder {path.parent}", Exit.CANNOT_CREATE)
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise Failure(f"cannot write {path}: no permission in folder {path.parent}", Exit.CANNOT_CREATE)
+
+
+def check_output_folder(folder: Path, names: Sequence[str], *inputs: Path) -> None:
+    """Refuse, before any work is done, a folder that cannot be made, or one where these files cannot be written."""
+    with _failing(f"cannot write {folder}", Exit.CANNOT_CREATE):
+        if folder.is_dir():
+            for name in names:
+                check_output(folder / name, *inputs)
+        elif folder.exists() or folder.is_symlink():
+            raise Failure(f"cannot write {folder}: it is no folder, as --out must be", Exit.CANNOT_CREATE)
+        else:
+            check_output(folder)
 
 
 def print_table(result: RenderableType) -> None:
     """Print a result for people: with colours and fitted to the window on a terminal, plain elsewhere."""
     from rich.console import Console
 
-    with _failing("cannot write to standard output", Exit.CANNOT_CREATE):
+    with _printing():
         Console(highlight=False).print(result)
-        sys.stdout.flush()
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -120,8 +140,17 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 def print_lines(text: str) -> None:
     """Print text as it is, and end its last line."""
-    with _failing("cannot write to standard output", Exit.CANNOT_CREATE):
+    with _printing():
         print(text)
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    problem = "cannot write to standard output"
+    if not sys.stdout:  # it is None after >&- in a shell
+        raise Failure(f"{problem}: it is closed", Exit.CANNOT_CREATE)
+    with _failing(problem, Exit.CANNOT_CREATE):
+        yield
         sys.stdout.flush()
 
 

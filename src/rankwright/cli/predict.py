@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn
 from rankwright.cli.output import check_output, print_lines, reading, working, writing
 from rankwright.errors import DataError
 
@@ -22,6 +23,9 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the scores here instead of to standard output.")
     ] = None,
+    label: LabelColumn = None,
+    qid: QueryColumn = None,
+    doc: DocumentColumn = None,
 ) -> None:
     """Score documents with a model that was trained before.
 
@@ -43,7 +47,7 @@ def predict(
     with reading(model):
         ranker = load_model(model)
     with reading(data):
-        queries = read_queries(data, dtype="float64")
+        queries = read_queries(data, dtype="float64", label=label, qid=qid, doc=doc)
     with working("scoring"):
         try:
             scores = for_features_of(ranker, queries).predict(queries)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.measures import Measure
 
+_MOST_DIGITS = 10  # of a feature's number
+
 
 def select(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The training data: text, gzipped text or Parquet.")],
@@ -151,7 +153,7 @@ def read_costs(path: Path, queries: Queries) -> list[float]:
     names = {name: column for column, name in enumerate(queries.feature_names)}
     costs: dict[int, float] = {}
     for line, feature, cost in _cost_lines(path):
-        column = names.get(feature, int(feature) - 1 if feature.isdecimal() else -1)
+        column = names.get(feature, _number_of(feature) - 1)
         if not 0 <= column < queries.n_features:
             raise ParseError(path, f"there is no feature {feature!r}", line=line)
         if column in costs:
@@ -176,6 +178,11 @@ def _cost_lines(path: Path) -> Iterator[tuple[int, str, str]]:
                 yield table.line_num, row["feature"].strip(), row["cost"].strip()
     except (UnicodeDecodeError, csv.Error) as error:
         raise ParseError(path, f"this is no CSV: {error}") from None
+
+
+def _number_of(feature: str) -> int:
+    """A feature's number; 0, which no feature has, if it is none."""
+    return int(feature) if feature.isdecimal() and len(feature) <= _MOST_DIGITS else 0
 
 
 def _cost(text: str, path: Path, line: int) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rankwright.cli.options import check_at_least
-from rankwright.cli.output import check_output, print_json, print_lines, print_table, reading, writing
+from rankwright.cli.output import check_output_folder, print_json, print_lines, print_table, reading, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.errors import ParameterError
 
@@ -54,7 +54,8 @@ def study_bounds(
     check_delta(delta)
     checked_measure(measure)
     steps = None if sizes is None else _parse_sizes(sizes)
-    _check_folder(out, data)
+    if out is not None:
+        check_output_folder(out, _FILES, *([] if data is None else [data]))
     queries = None
     if data is not None:
         with reading(data):
@@ -90,16 +91,3 @@ def _parse_sizes(text: str) -> list[int]:
     if min(sizes) < 1:
         raise ParameterError(f"--sizes must be at least 1, not {min(sizes)}")
     return sizes
-
-
-def _check_folder(out: Path | None, data: Path | None) -> None:
-    if out is None:
-        return
-    inputs = [] if data is None else [data]
-    if out.is_dir():
-        for name in _FILES:
-            check_output(out / name, *inputs)
-    elif out.exists():
-        raise ParameterError(f"--out: {out} is a file, but must be a folder")
-    else:
-        check_output(out, *inputs)

@@ -56,7 +56,7 @@ def make_queries(
 
     A document of query q with features x has the utility
 
-    .. math:: u = x \cdot w^* + c_q + \varepsilon, \qquad \varepsilon \sim N(0, \text{noise}^2)
+        u = x · w* + c_q + ε,   ε ~ N(0, noise²)
 
     and its grade is the number of thresholds below u; the thresholds are the same for all queries and
     give the grades the shares asked for. The spread of x · w* within a query is 1, so ``noise`` is the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def write_texts(contents: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write texts by file name into a folder, each whole or not at all."""
-    for name, content in contents.items():
-        with atomic_path(folder / name) as temporary:
-            temporary.write_text(content, encoding="utf-8")
+    """Write texts by file name into a folder: all of them, or none if one cannot be written."""
+    with ExitStack() as files:
+        for name, content in contents.items():
+            files.enter_context(atomic_path(folder / name)).write_text(content, encoding="utf-8")
     return [folder / name for name in contents]
 
 

@@ -143,6 +143,12 @@ def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
     return chosen
 
 
+def can_certify(measure: Measure, convention: Convention) -> bool:
+    """Whether the measure has a greatest value that does not depend on the queries."""
+    rules = convention.but(**dict(measure.options))
+    return measure.name in _RANGES and not (measure.name == "ERR" and rules.max_grade is None)
+
+
 def _range(measure: Measure, rules: Convention) -> tuple[float, float]:
     """The least and greatest value that any query can have."""
     if measure.name not in _RANGES:

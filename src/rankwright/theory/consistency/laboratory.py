@@ -64,14 +64,16 @@ class SurrogateGap:
 class Laboratory:
     """n ≤ 6 items, and a finite distribution of what is said about them.
 
+    Orders are tuples of items, best first, and items count from 0 as rows do; texts number them from 1.
+
     Parameters
     ----------
     supervisions : grade vectors, or FullRankings, or PreferenceGraphs, all of the same items
     probabilities : one each, adding up to 1; decimals such as 0.1 are taken for fractions. Equal by default.
     convention : how measures are computed
 
-    Orders are tuples of items, best first, and items count from 0 as rows do; texts number them from 1.
-
+    Examples
+    --------
     >>> import rankwright as rw
     >>> from rankwright.theory.consistency import Laboratory
     >>> laboratory = Laboratory([[1, 1, 0, 0], [0, 0, 1, 1]])

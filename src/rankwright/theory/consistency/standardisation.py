@@ -209,17 +209,19 @@ def has_standardization(
 ) -> Standardization:
     """Whether a measure has a standardisation function (paper O, definition 4) on a set of supervisions.
 
+    The answer carries its proof, which ``verify()`` checks. Measures with logarithms are compared in floating point:
+    orders up to 10⁻¹² of the largest value, what r gains up to 10⁻⁹ of it; all others exactly. After 200 tables r
+    that were tried, or where linear programmes have numbers too near to each other, the search ends: ``exists`` is None
+    then.
+
     Parameters
     ----------
     measure : such as ``AP`` or ``"ndcg@3"``
     labels : with ``n``, the labels: the set is all vectors of them; without, the supervisions themselves
     n : number of items, at most 6
 
-    The answer carries its proof, which ``verify()`` checks. Measures with logarithms are compared in floating point:
-    orders up to 10⁻¹² of the largest value, what r gains up to 10⁻⁹ of it; all others exactly. After 200 tables r
-    that were tried, or where linear programmes have numbers too near to each other, the search ends: ``exists`` is None
-    then.
-
+    Examples
+    --------
     >>> from rankwright.theory.consistency import has_standardization
     >>> has_standardization("ndcg@2", [0, 1], 3).exists, has_standardization("ap", [0, 1], 3).exists
     (True, False)

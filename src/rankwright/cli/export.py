@@ -1,0 +1,134 @@
+"""``rankwright export``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwright.cli.options import option_of
+from rankwright.cli.output import Exit, Failure, check_output, print_lines, reading, writing
+from rankwright.errors import ParameterError, ParseError
+
+# Parameters of the library that are options of the same name.
+_OPTIONS = ("name", "store", "feature_set", "table", "dialect", "nulls", "dtype")
+
+
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="TARGET",
+            help="solr, elasticsearch, opensearch, vespa, sql, onnx, ranklib or python: what it is for.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it here instead of to standard output.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model or rank profile; rankwright by default.")
+    ] = None,
+    features_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A JSON object from names of features to those of the target; vespa: expressions, ranklib: numbers.",
+        ),
+    ] = None,
+    store: Annotated[str | None, typer.Option(metavar="NAME", help="solr: the feature store.")] = None,
+    feature_set: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="elasticsearch, opensearch: put the request for this feature set in front."),
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="sql: the table or alias that columns belong to.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(metavar="ansi|mysql", help="sql: how names are quoted; ansi by default.")
+    ] = None,
+    nulls: Annotated[
+        str | None, typer.Option(metavar="zero|null", help="sql: what NULL counts as; zero by default.")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(metavar="float32|float64", help="onnx: the numbers; float32 by default.")
+    ] = None,
+) -> None:
+    """Write a model for a search engine, a database or a runtime.
+
+    Only features with a weight are in it. Features that the training data did not name are f1, f2, …
+
+    \b
+    Examples:
+      rankwright export model.json --to elasticsearch --name my_model --out body.json
+      rankwright export model.json --to vespa --features-map features.json --out my_model.profile
+      rankwright export model.json --to sql --table docs
+      rankwright export model.json --to onnx --out model.onnx
+    """
+    from rankwright.export import export_model
+    from rankwright.export.exporting import TARGETS, takers_of
+    from rankwright.rankers.model_file import load_model
+
+    if to not in TARGETS:
+        raise ParameterError(f"--to must be one of {', '.join(TARGETS)}, not {to!r}")
+    values = (name, store, feature_set, table, dialect, nulls, dtype)
+    options: dict[str, Any] = {
+        option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None
+    }
+    for option in options:
+        if to not in takers_of(option):
+            raise ParameterError(f"{option_of(option)} is for {', '.join(takers_of(option))}, not for {to}")
+    if to == "onnx" and out is None:
+        raise ParameterError("--to onnx needs --out, as ONNX is no text to be printed")
+    if out is not None:
+        check_output(out, *(path for path in (model, features_map) if path is not None))
+    with reading(model):
+        ranker = load_model(model)
+    exported = export_model(ranker, to, features=_names(features_map), **options)
+    if out is not None:
+        with writing(out):
+            _write(exported, out)
+    else:
+        _print(exported)
+
+
+def _names(path: Path | None) -> Any:
+    """The map of features in a file; the library looks at what is in it."""
+    if path is None:
+        return None
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = dict(pairs)
+        if len(names) < len(pairs):
+            twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+            raise ParseError(path, f"the feature {twice!r} is given twice")
+        return names
+
+    with reading(path):
+        try:
+            return json.loads(path.read_bytes(), object_pairs_hook=unique)
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ParseError(path, f"this is no map of features, as it is not JSON: {error}") from None
+
+
+def _write(exported: str | bytes, out: Path) -> None:
+    from rankwright.data.paths import atomic_path
+
+    with atomic_path(out) as temporary:
+        temporary.write_bytes(exported.encode() if isinstance(exported, str) else exported)
+
+
+def _print(exported: Any) -> None:
+    """Nothing that is to be run may have a letter replaced."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        exported.encode(encoding)
+    except UnicodeEncodeError:
+        raise Failure(
+            f"cannot write to standard output: {encoding} has not all letters of the model: use --out",
+            Exit.CANNOT_CREATE,
+        ) from None
+    print_lines(exported.removesuffix("\n"))

@@ -1,0 +1,426 @@
+"""``rankwright fit``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwright._version import __version__
+from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn, check_at_least
+from rankwright.cli.output import (
+    Exit,
+    Failure,
+    check_output_folder,
+    print_json,
+    print_lines,
+    print_table,
+    reading,
+    working,
+    writing_into,
+)
+from rankwright.cli.progress import progress_bar
+from rankwright.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.fitting.fit import FitResult
+    from rankwright.fitting.work import Work
+
+_FILES = ("model.json", "leaderboard.csv", "report.html")
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_NOT_IN_RESULT = ("files", "out", "budget", "costs", "baseline", "delta")
+
+
+def fit(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Judged documents: LETOR text, gzipped text, Parquet or CSV.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")],
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Choose on these queries instead of by cross-validation.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Queries for the final figures and the certificate.")
+    ] = None,
+    measure: Annotated[str, typer.Option(metavar="NAME", help="What counts: ndcg@10, map, err@20, p@5 …")] = "ndcg@10",
+    ranker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Try only these: regression, rankrls, greedy-rankrls, ranksvm, order-preserving, structured.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Leave out what is not done by then: 90, 90s, 5m or 1h.")
+    ] = None,
+    folds: Annotated[int, typer.Option(metavar="N", help="Parts for cross-validation.")] = 5,
+    rule: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="one-standard-error: the fewest features that are as good; or best.",
+        ),
+    ] = "one-standard-error",
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FEATURE", help="Compare with ranking by this feature, or by minus it (-NAME); the best by default."
+        ),
+    ] = None,
+    costs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV with the columns feature and cost: prefer cheap features.")
+    ] = None,
+    convention: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose rules the measure follows, as for `rankwright evaluate`.")
+    ] = "default",
+    label: LabelColumn = None,
+    qid: QueryColumn = None,
+    doc: DocumentColumn = None,
+    delta: Annotated[float, typer.Option(metavar="P", help="The certificate may fail with this probability.")] = 0.05,
+    seed: Annotated[int, typer.Option(metavar="N", help="For the parts of cross-validation.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Try the linear rankers, choose one, and write it with a report.
+
+    Every ranker is tried with a path of settings and judged on held-out queries by the measure. The one with the
+    fewest features among those that are as good as the best, up to one standard error, is trained on all queries
+    and written as model.json, beside leaderboard.csv and report.html.
+
+    If it is interrupted, the same command goes on from what is finished.
+
+    \b
+    Examples:
+      rankwright fit train.txt --out ranker
+      rankwright fit train.txt --valid vali.txt --test test.txt --measure map --out ranker
+      rankwright fit clicks.csv --label grade --qid query --doc url --budget 5m --out ranker
+    """
+    job = _Job(
+        files={role: path for role, path in (("train", data), ("valid", valid), ("test", test)) if path is not None},
+        out=out,
+        measure=measure,
+        rankers=ranker,
+        budget=budget,
+        folds=folds,
+        rule=rule,
+        baseline=baseline,
+        costs=costs,
+        convention=convention,
+        columns={"label": label, "qid": qid, "doc": doc},
+        delta=delta,
+        seed=seed,
+    )
+    job.check()
+    result, report = job.run()
+    if as_json:
+        print_json({key: report[key] for key in ("chosen", "evaluated_on", "summary", "leaderboard", "left_out")})
+    else:
+        print_table(result)
+        print_lines(f"written to {out}: {', '.join(_FILES)}")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What was asked for."""
+
+    files: Mapping[str, Path]
+    out: Path
+    measure: str
+    rankers: str | None
+    budget: str | None
+    folds: int
+    rule: str
+    baseline: str | None
+    costs: Path | None
+    convention: str
+    columns: Mapping[str, str | None]
+    delta: float
+    seed: int
+
+    def check(self) -> None:
+        """Refuse what cannot be, before any file is read."""
+        from rankwright.measures.conventions import convention_of
+        from rankwright.measures.measure import measures_of
+        from rankwright.selection.search import checked_rule
+        from rankwright.theory.checks import check_delta
+
+        check_at_least(2, folds=self.folds)
+        check_at_least(0, seed=self.seed)
+        check_delta(self.delta)
+        checked_rule(self.rule)
+        convention_of(self.convention)
+        if len(measures_of(self.measure)) != 1:
+            raise ParameterError(f"--measure: rankers are chosen by one measure, not by {self.measure!r}")
+        self._wanted_rankers()
+        self._seconds()
+        inputs = [*self.files.values(), *([] if self.costs is None else [self.costs])]
+        check_output_folder(self.out, _FILES, *inputs)
+        for path in inputs:
+            with reading(path):
+                if path.exists() and not path.is_dir() and not path.is_file():
+                    raise ParameterError(f"{path} is a pipe or a device: fit reads its data twice, so give files")
+
+    def _wanted_rankers(self) -> tuple[str, ...]:
+        from rankwright.fitting.fit import RANKERS
+
+        if self.rankers is None:
+            return RANKERS
+        wanted = tuple(word.strip() for word in self.rankers.split(","))
+        unknown = next((name for name in wanted if name not in RANKERS), None)
+        if unknown is not None:
+            raise ParameterError(f"--ranker: {unknown!r} is none of {', '.join(RANKERS)}")
+        return wanted
+
+    def _seconds(self) -> float | None:
+        return None if self.budget is None else _parse_budget(self.budget)
+
+    def run(self) -> tuple[FitResult, dict[str, Any]]:
+        """Read, fit, and write."""
+        from rankwright.fitting.fit import fit as fit_rankers
+        from rankwright.fitting.work import Work, file_digest
+
+        read = _read_all(self.files, self.columns)
+        costs = None if self.costs is None else _read_costs(self.costs, read["train"])
+        with working("hashing the data"):
+            digests = {role: file_digest(path) for role, path in self.files.items()}
+        self._check_apart(digests)
+        work = Work(self.out, self._fingerprint(digests))
+        with _folder(self.out, work), _going_on(work):
+            with progress_bar("training") as bar:
+                result = fit_rankers(
+                    read["train"],
+                    valid=read.get("valid"),
+                    test=read.get("test"),
+                    measure=self.measure,
+                    rankers=self._wanted_rankers(),
+                    folds=self.folds,
+                    rule=self.rule,  # type: ignore[arg-type]
+                    convention=self.convention,
+                    baseline=self.baseline,
+                    costs=costs,
+                    delta=self.delta,
+                    budget=self._seconds(),
+                    seed=self.seed,
+                    work=work,
+                    progress=None if bar is None else lambda what, done, total: bar(done, total),
+                )
+            report = self._report(result, read, digests)
+            _write(self.out, result, report)
+            if not any(each.for_time for each in result.left_out):  # else more time can go on from there
+                work.clear()
+        return result, report
+
+    def _check_apart(self, digests: Mapping[str, str]) -> None:
+        """Refuse to judge on what was trained on."""
+        roles = list(digests)
+        for i, role in enumerate(roles):
+            for other in roles[:i]:
+                if digests[role] == digests[other]:
+                    raise ParameterError(f"--{role}: {self.files[role]} has the same content as {self.files[other]}")
+
+    def _fingerprint(self, digests: Mapping[str, str]) -> str:
+        """All that the result depends on; not the budget, so that more time goes on from what is finished."""
+        from rankwright.fitting.work import file_digest, fingerprint
+
+        asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_IN_RESULT}
+        costs = None if self.costs is None else file_digest(self.costs)
+        return fingerprint({"version": __version__, "data": digests, **asked, "costs": costs})
+
+    def _report(self, result: FitResult, read: Mapping[str, Queries], digests: Mapping[str, str]) -> dict[str, Any]:
+        from rankwright.data.inspection import inspect
+        from rankwright.fitting.report_data import report_data
+
+        data = [
+            {
+                "role": role,
+                "name": path.name,
+                "sha256": digests[role],
+                "queries": read[role].n_queries,
+                "documents": read[role].n_documents,
+            }
+            for role, path in self.files.items()
+        ]
+        reproduce = {"command": _command(), "versions": _versions(), "data": data, "seed": self.seed}
+        title = f"{self.files['train'].name}: {result.measure}"
+        return report_data(result, inspect(read["train"]), title=title, reproduce=reproduce)
+
+
+def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> dict[str, Queries]:
+    """All queries, with the same features: text does not tell of those that are 0 in all its lines."""
+    from rankwright.data.files import read_queries
+    from rankwright.data.svmlight.reader import read_parts
+    from rankwright.fitting.data import check_grades
+
+    read = {}
+    for role, path in files.items():
+        with reading(path):
+            read[role] = read_queries(path, label=columns["label"], qid=columns["qid"], doc=columns["doc"])
+    widths = {queries.n_features for queries in read.values()}
+    if len(widths) > 1 and not any(queries.has_feature_names for queries in read.values()):
+        with reading(files["train"]):
+            parts = read_parts(list(files.values()), dtype="float32", missing="zero")
+        read = dict(zip(files, parts, strict=True))
+    for role, queries in read.items():
+        check_grades(f"{files[role]}: the data", queries)
+    names = read["train"].feature_names
+    for role, queries in read.items():
+        if queries.n_features != len(names) or queries.feature_names != names:
+            raise DataError(f"{files[role]} has other features than {files['train']}, or has them in another order")
+    return read
+
+
+def _read_costs(costs: Path, train: Queries) -> list[float]:
+    from rankwright.cli.select import read_costs
+
+    with reading(costs):
+        return list(map(float, read_costs(costs, train)))
+
+
+def _parse_budget(text: str) -> float:
+    """The option --budget in seconds.
+
+    >>> _parse_budget("5m")
+    300.0
+    """
+    found = _BUDGET.fullmatch(text.strip().lower())
+    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds < float("inf"):
+        raise ParameterError(f"--budget must be a time such as 90, 90s, 5m or 1h, not {text!r}")
+    return seconds
+
+
+# The folder
+
+
+@contextmanager
+def _folder(out: Path, work: Work) -> Iterator[None]:
+    """The folder for one run, made if need be. If the run fails, what it made goes again; interrupted work stays."""
+    with writing_into(out):
+        is_new = _made(out)
+        had_work = work.is_there
+        with _alone_in(out):
+            _remove_torn(out)
+            try:
+                yield
+            except Exception:
+                if not had_work:
+                    work.clear()
+                raise
+            finally:
+                if is_new:
+                    with suppress(OSError):
+                        out.rmdir()  # which is refused where there is anything to go on from
+
+
+def _made(out: Path) -> bool:
+    """Whether the folder was made, and not there before."""
+    try:
+        out.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def _alone_in(out: Path) -> Iterator[None]:
+    """Refuse a second run into the same folder; the lock goes with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Failure(f"cannot write {out}: another run is at work in this folder", Exit.CANNOT_CREATE) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(folder)
+
+
+def _remove_torn(out: Path) -> None:
+    """Remove what a run that was killed while it wrote has left."""
+    for name in _FILES:
+        for torn in out.glob(f".{name}.*.part"):
+            torn.unlink(missing_ok=True)
+
+
+@contextmanager
+def _going_on(work: Work) -> Iterator[None]:
+    if work.n_finished:
+        print(f"going on: {work.n_finished} parts are finished", file=sys.stderr)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"{work.n_finished} parts are finished: the same command goes on from there", file=sys.stderr)
+        raise
+
+
+def _write(out: Path, result: FitResult, report: Mapping[str, Any]) -> None:
+    """The three files, all or none; the model takes its name last, so that it is never without its report."""
+    from rankwright.data.paths import atomic_path
+    from rankwright.fitting.report_data import model_note
+    from rankwright.rankers.model_file import model_text
+    from rankwright.report.page import render_report
+
+    contents = {
+        "model.json": model_text(result.model, training=model_note(result, report["reproduce"])),
+        "report.html": render_report(report),
+        "leaderboard.csv": leaderboard_csv(report),
+    }
+    with ExitStack() as files:  # which is left in reverse order
+        for name, content in contents.items():
+            temporary = files.enter_context(atomic_path(out / name))
+            temporary.write_text(content, encoding="utf-8", newline="")
+
+
+def leaderboard_csv(report: Mapping[str, Any]) -> str:
+    """A line for each ranker, best first."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    figures = ("mean", "low", "high", "standard_error")
+    held_out, on_test = ([f"{part}_{name}" for name in figures] for part in ("held_out", "test"))
+    table.writerow(["ranker", "setting", "features", *held_out, "p_value", *on_test, "chosen"])
+    for row in report["leaderboard"]:
+        about = (row["ranker"], row["setting"], row["features"])
+        chosen = "yes" if row["is_chosen"] else ""
+        table.writerow([*about, *_flat(row["validation"]), row["p_value"], *_flat(row["test"]), chosen])
+    return text.getvalue()
+
+
+def _flat(figures: Mapping[str, Any] | None) -> list[Any]:
+    return [""] * 4 if figures is None else [figures["mean"], *figures["interval"], figures["standard_error"]]
+
+
+# What is told
+
+
+def _command() -> str:
+    return shlex.join(["rankwright", *sys.argv[1:]])
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    packages = ("numpy", "scipy", "numba", "scikit-learn")
+    return {
+        "rankwright": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }

@@ -1,0 +1,56 @@
+"""What a ranker has to beat: the best single feature, or the one that is named."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.errors import ParameterError
+from rankwright.measures.conventions import Convention
+from rankwright.measures.evaluation import evaluate
+from rankwright.measures.measure import Measure
+
+Array = npt.NDArray[np.float64]
+
+_LOOKED_AT = 50  # features most correlated with the grades, of which the measure picks the best
+
+
+class Baseline(NamedTuple):
+    """Ranking by one feature, the larger the better (sign 1) or the smaller (−1)."""
+
+    column: int
+    sign: float
+    name: str
+
+    def scores(self, queries: Queries) -> Array:
+        """The feature itself."""
+        column = queries.X[:, [self.column]]
+        values = column.toarray() if hasattr(column, "toarray") else column
+        return self.sign * np.asarray(values, dtype=np.float64).ravel()
+
+
+def baseline_of(queries: Queries, measure: Measure, convention: Convention, wanted: str | None) -> Baseline:
+    """The feature that is wanted, or the best one by the measure; features must be scaled to the same spread."""
+    if wanted is not None:
+        sign, name = (-1.0, wanted[1:]) if wanted.startswith("-") else (1.0, wanted)
+        if name not in queries.feature_names:
+            raise ParameterError(f"baseline: there is no feature {name!r}")
+        return Baseline(queries.feature_names.index(name), sign, wanted)
+    correlation = _products_with_grades(queries)
+    likely = np.argsort(-np.abs(correlation), kind="stable")[:_LOOKED_AT]
+    found = [Baseline(int(j), -1.0 if correlation[j] < 0 else 1.0, queries.feature_names[j]) for j in likely]
+    values = [evaluate(each.scores(queries), queries, measure, convention).means[measure] for each in found]
+    worth = [-value if measure.lower_is_better else value for value in values]
+    best = found[int(np.argmax(worth))]
+    return best if best.sign > 0 else best._replace(name=f"-{best.name}")
+
+
+def _products_with_grades(queries: Queries) -> Array:
+    """Xᵀŷ, with the grades less their mean in each query."""
+    grouping, y = queries.grouping, queries.y
+    means = np.bincount(grouping.codes, y) / queries.sizes
+    products: Array = np.asarray(queries.X.T @ (y - means[grouping.codes])).ravel()
+    return products

@@ -1,0 +1,170 @@
+"""The queries of a fit: scaled for training, split for judging, and put together again for the last training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.data.queries import Queries
+from rankwright.data.query_blocks import QueryBlocks
+from rankwright.data.supervision import Grades
+from rankwright.errors import DataError
+
+Array = npt.NDArray[np.float64]
+
+_ROWS_PER_BLOCK = 65_536
+_ROUNDING, _ROUNDING_OF_SQUARES = 1e-12, 1e-7  # of the size of a feature
+
+
+class Split(NamedTuple):
+    """A part to train on, a part to judge on, and where the latter's queries stand among all that are judged."""
+
+    name: str
+    train: Queries
+    judged: Queries
+    positions: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """Training queries, validation queries if there are any, and the scale of each feature.
+
+    Features are divided by their spread within queries, so that λ means the same for all of them; the weights that
+    come out are those of the features as given.
+    """
+
+    train: Queries
+    valid: Queries | None
+    scale: Array
+    n_folds: int
+    seed: int
+
+    @classmethod
+    def of(cls, train: Queries, valid: Queries | None, n_folds: int, seed: int) -> FitData:
+        """Checked and scaled."""
+        for name, queries in (("the training data", train), ("the validation data", valid)):
+            if queries is not None:
+                check_grades(name, queries)
+        if valid is not None:
+            check_same_features("the validation data", valid, train)
+        if not _has_pairs(train):
+            raise DataError(
+                "no query of the training data has documents of different grades: there is nothing to learn"
+            )
+        if valid is None and train.n_queries < 2:
+            raise DataError("one query cannot be judged by others: give validation data")
+        scale = within_query_spread(train)
+        return cls(
+            scaled(train, scale),
+            None if valid is None else scaled(valid, scale),
+            scale,
+            min(n_folds, train.n_queries),
+            seed,
+        )
+
+    @property
+    def judged(self) -> Queries:
+        """The queries that settings are judged on: each one is judged by a ranker that was trained without it."""
+        return self.train if self.valid is None else self.valid
+
+    @property
+    def whole(self) -> Queries:
+        """All queries, for the last training."""
+        return self.train if self.valid is None else joined(self.train, self.valid)
+
+    def splits(self) -> Iterator[Split]:
+        """Validation queries, or each of the folds in turn."""
+        if self.valid is not None:
+            yield Split("valid", self.train, self.valid, np.arange(self.valid.n_queries))
+            return
+        fold = np.random.default_rng(self.seed).permutation(np.arange(self.train.n_queries) % self.n_folds)
+        for number in range(self.n_folds):
+            left_out = np.flatnonzero(fold == number)
+            yield Split(f"fold{number + 1}", self.train[fold != number], self.train[left_out], left_out)
+
+    @property
+    def fewest_queries(self) -> int:
+        """How many queries there are to train on, at least."""
+        n = self.train.n_queries
+        return n - -(-n // self.n_folds) if self.valid is None else n
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits there are."""
+        return self.n_folds if self.valid is None else 1
+
+
+def check_same_features(name: str, queries: Queries, train: Queries) -> None:
+    """Refuse queries whose features are not those of the training data, in their order."""
+    if queries.n_features != train.n_features:
+        raise DataError(f"{name} have {queries.n_features} features, the training data {train.n_features}")
+    named = queries.has_feature_names and train.has_feature_names
+    if named and queries.feature_names != train.feature_names:
+        raise DataError(f"{name} have other features than the training data, or have them in another order")
+
+
+def _has_pairs(queries: Queries) -> bool:
+    grades, starts = queries.grouping.gather(queries.y), queries.grouping.offsets[:-1]
+    return bool((np.maximum.reduceat(grades, starts) > np.minimum.reduceat(grades, starts)).any())
+
+
+def check_grades(name: str, queries: Queries) -> None:
+    """Grades and finite features are what every ranker can be trained on."""
+    if not isinstance(queries.supervision, Grades):
+        raise DataError(f"{name} carry a {queries.supervision.kind}: fit needs grades")
+    if queries.n_documents == 0 or queries.n_features == 0:
+        raise DataError(f"{name} have no documents, or no features")
+    values = queries.X.data if sp.issparse(queries.X) else queries.X
+    for start in range(0, len(values), _ROWS_PER_BLOCK):
+        if not np.isfinite(values[start : start + _ROWS_PER_BLOCK]).all():
+            raise DataError(f"{name} have features that are not finite: fill them in, `rankwright inspect` tells which")
+
+
+def within_query_spread(queries: Queries) -> Array:
+    """The standard deviation of each feature within queries; 1 where there is none."""
+    blocks = QueryBlocks(queries.X, queries.grouping)
+    total, size = np.zeros(queries.n_features), np.zeros(queries.n_features)
+    for of_queries, _, rows in blocks:
+        offsets = blocks.offsets[of_queries.start : of_queries.stop + 1]
+        sizes, sums = np.diff(offsets), blocks.sums(of_queries, rows)
+        if sp.issparse(rows):
+            squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel()
+            size += squares
+            total += squares
+            total -= np.asarray(sums.multiply(sums).multiply(1 / sizes[:, None]).sum(axis=0)).ravel()
+        else:
+            centred = rows - np.repeat(sums / sizes[:, None], sizes, axis=0)
+            size += np.einsum("ij,ij->j", rows, rows)
+            total += np.einsum("ij,ij->j", centred, centred)
+    # What is left of a feature that is constant within queries is rounding; sums of squares leave its root.
+    rounding = _ROUNDING_OF_SQUARES if sp.issparse(queries.X) else _ROUNDING
+    is_spread = np.sqrt(np.maximum(total, 0.0)) > rounding * np.sqrt(size)
+    return np.where(is_spread, np.sqrt(np.maximum(total, 0.0) / queries.n_documents), 1.0)
+
+
+def scaled(queries: Queries, scale: Array) -> Queries:
+    """The same queries with features divided by ``scale``."""
+    x: Any = queries.X
+    if sp.issparse(x):
+        values = (x.data / scale[x.indices]).astype(x.dtype, copy=False)
+        x = sp.csr_array((values, x.indices, x.indptr), shape=x.shape)
+    else:
+        x = x / scale.astype(x.dtype)
+    names = queries.feature_names if queries.has_feature_names else None
+    return Queries(x, queries.supervision, queries.qid, feature_names=names, doc_ids=queries.doc_ids)
+
+
+def joined(first: Queries, second: Queries) -> Queries:
+    """The queries of both; those of the same id stay apart."""
+    stack = sp.vstack if sp.issparse(first.X) or sp.issparse(second.X) else np.vstack
+    x = stack([first.X, second.X])
+    codes = np.concatenate([first.grouping.codes, first.n_queries + second.grouping.codes])
+    names = first.feature_names if first.has_feature_names else None
+    return Queries(
+        sp.csr_array(x) if sp.issparse(x) else x, np.concatenate([first.y, second.y]), codes, feature_names=names
+    )

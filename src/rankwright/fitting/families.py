@@ -1,0 +1,189 @@
+"""The linear rankers that `fit` tries. Each trains a path of settings on some queries, so that others can judge it."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.measures.measure import Measure
+from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+from rankwright.rankers.order_preserving import OrderPreservingRanker
+from rankwright.rankers.rankrls import RankRLS
+from rankwright.rankers.ranksvm import RankSVM
+from rankwright.rankers.regression import RegressionRanker
+from rankwright.rankers.structured import StructuredRanker
+from rankwright.selection.search import Search, search
+
+Array = npt.NDArray[np.float64]
+
+_MOST_FEATURES = 30  # that greedy selection goes to
+_ALPHAS: Array = 2.0 ** np.arange(-6.0, 15.0)
+_FEW_ALPHAS: Array = 2.0 ** np.arange(0.0, 11.0, 2.5)
+_TOL = 1e-3  # of the objective
+
+
+class Setting(NamedTuple):
+    """λ, and of a selection how many features."""
+
+    alpha: float
+    n_features: int | None = None
+
+    def __str__(self) -> str:
+        alpha = f"λ = {self.alpha:.4g}"
+        return alpha if self.n_features is None else f"{alpha}, {self.n_features} features"
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A ranker with a path of settings, for a measure."""
+
+    measure: Measure
+    convention: str
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    ranker: ClassVar[type[Any]]
+
+    @abstractmethod
+    def settings(self, queries: Queries) -> list[Setting]:
+        """What to try, from all training queries: the same for every part of them."""
+
+    @abstractmethod
+    def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
+        """The weights (settings × features) that these queries give."""
+
+
+@dataclass(frozen=True)
+class _LambdaPath(Family):
+    """A ranker whose only setting is λ."""
+
+    def settings(self, queries: Queries) -> list[Setting]:
+        """A grid of λ."""
+        return [Setting(float(alpha)) for alpha in self._grid(queries)]
+
+    def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
+        """The whole path at once."""
+        ranker = self._for(queries, search(*(setting.alpha for setting in settings)))
+        with _quiet():
+            # Validation queries spare it cross-validation; what they say is not looked at.
+            ranker.fit(queries, valid=queries[:1])
+        weights: Array = ranker.path_.weights
+        return weights
+
+    @abstractmethod
+    def _grid(self, queries: Queries) -> Array:
+        """Values of λ, ascending."""
+
+    def _for(self, queries: Queries, alpha: Search) -> Any:
+        """The ranker with these values of λ, to be trained on these queries."""
+        return self.ranker(alpha=alpha, measures=self.measure, convention=self.convention)
+
+
+class _ClosedForm(_LambdaPath):
+    def _grid(self, queries: Queries) -> Array:
+        return _ALPHAS
+
+
+class Regression(_ClosedForm):
+    """Ridge regression on the grades."""
+
+    name, title, ranker = "regression", "regression", RegressionRanker
+
+
+class PairwiseLeastSquares(_ClosedForm):
+    """RankRLS."""
+
+    name, title, ranker = "rankrls", "RankRLS", RankRLS
+
+
+@dataclass(frozen=True)
+class Greedy(Family):
+    """RankRLS on few features."""
+
+    costs: tuple[float, ...] | None = None
+
+    name, title, ranker = "greedy-rankrls", "greedy RankRLS", GreedyRankRLS
+
+    def settings(self, queries: Queries) -> list[Setting]:
+        """Five λ, each with up to 30 features."""
+        most = min(_MOST_FEATURES, queries.n_features)
+        return [Setting(float(alpha), k) for alpha in _FEW_ALPHAS for k in range(1, most + 1)]
+
+    def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
+        """One selection for each λ has the weights of all numbers of features."""
+        most = max(setting.n_features or 1 for setting in settings)
+        alphas = search(*sorted({setting.alpha for setting in settings}))
+        ranker = GreedyRankRLS(alphas, most, measures=(), feature_costs=self.costs).fit(queries)
+        steps = {(path.alpha, len(step.selected)): step for path in ranker.paths_ for step in path}
+        found = np.zeros((len(settings), queries.n_features))
+        for row, setting in zip(found, settings, strict=True):
+            step = steps[setting.alpha, setting.n_features or 1]
+            row[list(step.selected)] = step.weights
+        return found
+
+
+class _Iterative(_LambdaPath):
+    """One that finds its own scale of λ."""
+
+    def _grid(self, queries: Queries) -> Array:
+        return self._for(queries, search()).alpha_grid(queries)[::2]  # type: ignore[no-any-return]
+
+
+class PairwiseHinge(_Iterative):
+    """RankSVM, each query with the same weight."""
+
+    name, title, ranker = "ranksvm", "RankSVM", RankSVM
+
+    def _for(self, queries: Queries, alpha: Search) -> Any:
+        return RankSVM(alpha, weights="per-query", measures=self.measure, convention=self.convention, tol=_TOL)
+
+
+class OrderPreserving(_Iterative):
+    """The loss that is consistent with NDCG at the cutoff of the measure."""
+
+    name, title, ranker = "order-preserving", "order-preserving", OrderPreservingRanker
+
+    def _for(self, queries: Queries, alpha: Search) -> Any:
+        told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
+        return OrderPreservingRanker(alpha, standardize="ndcg", cutoff=self.measure.cutoff, tol=_TOL, **told)
+
+
+class Structured(_Iterative):
+    """The measure itself, by a convex bound of its loss; NDCG@10 where there is none for the measure.
+
+    w stays near that of RankRLS the more, the larger λ is. On noisy grades the bound alone may be least at 0.
+    """
+
+    name, title, ranker = "structured", "structured", StructuredRanker
+
+    def _for(self, queries: Queries, alpha: Search) -> Any:
+        told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
+        is_bounded = self.measure.name == "nDCG" or (self.measure.name == "AP" and self.measure.cutoff is None)
+        near = RankRLS(search(*_ALPHAS), **told).fit(queries).coef_
+        return StructuredRanker(self.measure if is_bounded else "ndcg@10", alpha, center=near, tol=_TOL, **told)
+
+
+FAMILIES: tuple[type[Family], ...] = (
+    Regression,
+    PairwiseLeastSquares,
+    Greedy,
+    PairwiseHinge,
+    OrderPreserving,
+    Structured,
+)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Solvers may stop early for some λ, and say so: held-out queries judge the result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

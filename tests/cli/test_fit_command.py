@@ -1,0 +1,387 @@
+"""``rankwright fit``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright.cli.main import main
+from rankwright.fitting.work import Work
+
+FILES = ("leaderboard.csv", "model.json", "report.html")
+
+
+@pytest.fixture(scope="module", name="folder")
+def data_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    made = rw.datasets.make_queries(60, 8, 6, n_informative=3, n_correlated=1, seed=2, dtype=np.float64).queries
+    for name, part in (("train", made[:30]), ("vali", made[30:45]), ("test", made[45:])):
+        rw.write_svmlight(part, folder / f"{name}.txt")
+    frame = made[:30].to_frame("pandas")
+    frame = frame.rename(columns={"label": "grade", "qid": "query"})
+    frame["url"] = [f"http://example.org/{i}" for i in range(len(frame))]
+    frame.to_csv(folder / "train.csv", index=False)
+    frame.to_parquet(folder / "other.parquet")
+    return folder
+
+
+def fit_fast(run, folder, out, *more):
+    return run("fit", folder / "train.txt", "--ranker", "regression,rankrls", "--out", out, *more)
+
+
+def test_it_writes_a_model_a_leaderboard_and_a_report(run, folder, tmp_path):
+    out = tmp_path / "ranker"
+    ran = fit_fast(run, folder, out, "--valid", folder / "vali.txt", "--test", folder / "test.txt")
+    assert (ran.code, ran.err) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == list(FILES)
+    assert "chosen:" in ran.out
+    assert "at least" in ran.out
+    rows = list(csv.DictReader((out / "leaderboard.csv").open()))
+    assert {row["ranker"] for row in rows} >= {"regression", "RankRLS"}
+    assert [row["chosen"] for row in rows].count("yes") == 1
+    model = rw.load_model(out / "model.json")
+    test = rw.read_svmlight(folder / "test.txt")
+    chosen = next(row for row in rows if row["chosen"])
+    told = rw.evaluate(model, test, "ndcg@10").means[rw.nDCG @ 10]
+    assert float(chosen["test_mean"]) == pytest.approx(told, abs=1e-6)
+    assert model.training_["data"][0]["name"] == "train.txt"
+    assert len(model.training_["data"][0]["sha256"]) == 64
+
+
+def test_json(run, folder, tmp_path):
+    ran = fit_fast(run, folder, tmp_path / "out", "--json")
+    told = json.loads(ran.out)
+    assert told["evaluated_on"] == "cross-validation"
+    assert not told["summary"]["certificate"]["guaranteed"]
+
+
+def test_csv_and_parquet_with_named_columns(run, folder, tmp_path):
+    columns = ("--label", "grade", "--qid", "query", "--doc", "url", "--ranker", "rankrls")
+    models = []
+    for name in ("train.csv", "other.parquet"):
+        out = tmp_path / name
+        ran = run("fit", folder / name, *columns, "--out", out)
+        assert (ran.code, ran.err) == (0, "")
+        assert "http://example.org/" in (out / "report.html").read_text()
+        models.append(rw.load_model(out / "model.json"))
+    assert models[0].feature_names_in_.tolist() == models[1].feature_names_in_.tolist()
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-4)
+
+
+def test_the_same_command_gives_the_same_files(run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    contents = []
+    for _ in range(2):
+        fit_fast(run, folder, "out")
+        contents.append({name: (tmp_path / "out" / name).read_bytes() for name in FILES})
+    assert contents[0] == contents[1]
+
+
+def start(folder, out):
+    command = [sys.executable, "-m", "rankwright", "fit", folder / "train.txt", "--test", folder / "test.txt"]
+    command += ["--ranker", "regression,rankrls,greedy-rankrls", "--out", out]
+    return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(folder, out):
+    process = start(folder, out)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return {name: (out / name).read_bytes() for name in FILES}, process
+
+
+def killed_and_resumed(folder, tmp_path, moments, ending):
+    """Run it into the same folder again and again, ending it at these moments, then to the end."""
+    whole, _ = finished(folder, tmp_path / "out")
+    for path in (tmp_path / "out").iterdir():
+        path.unlink()
+    for moment in moments:
+        process = start(folder, tmp_path / "out")
+        time.sleep(moment)
+        process.send_signal(ending)
+        process.communicate(timeout=300)
+        left = {path.name for path in (tmp_path / "out").glob("*")}
+        assert left <= {*FILES, ".rankwright-fit"} or all(
+            ".part" in name for name in left - {*FILES, ".rankwright-fit"}
+        )
+    again, _ = finished(folder, tmp_path / "out")
+    assert again == whole
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == list(FILES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_killed_at_ten_random_moments_and_resumed_it_gives_the_same_files(folder, tmp_path, ending):
+    began = time.monotonic()
+    finished(folder, tmp_path / "warm")
+    longest = time.monotonic() - began
+    moments = [random.Random(number).uniform(0.2, 1.1) * longest for number in range(10)]
+    killed_and_resumed(folder, tmp_path, moments, ending)
+
+
+def test_work_that_was_interrupted_is_gone_on_with(run, folder, tmp_path, monkeypatch):
+    """Interrupted after a few parts; what is finished then is not done again, and the files are the same."""
+    monkeypatch.chdir(tmp_path)
+    fit_fast(run, folder, "out")
+    whole = {name: (tmp_path / "out" / name).read_bytes() for name in FILES}
+    for name in FILES:
+        (tmp_path / "out" / name).unlink()
+    once, computed = Work.once, []
+
+    def interrupted(self, name, compute):
+        if len(computed) == 4:
+            raise KeyboardInterrupt
+        return once(self, name, lambda: computed.append(name) or compute())
+
+    monkeypatch.setattr(Work, "once", interrupted)
+
+    arguments = ["fit", str(folder / "train.txt"), "--ranker", "regression,rankrls", "--out", "out"]
+    assert main(arguments) == 130
+    assert not any((tmp_path / "out" / name).exists() for name in FILES)
+    monkeypatch.setattr(
+        Work, "once", lambda self, name, compute: once(self, name, lambda: computed.append(name) or compute())
+    )
+    assert main(arguments) == 0
+    assert len(computed) == len(set(computed))
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in FILES} == whole
+
+
+# Killed, damaged, changed: the next run
+
+
+def results(out):
+    return {name: (out / name).read_bytes() for name in FILES}
+
+
+@pytest.fixture(name="computed")
+def computed_parts(monkeypatch):
+    """The names of the parts that were not there yet."""
+    once, names = Work.once, []
+    monkeypatch.setattr(
+        Work, "once", lambda self, name, compute: once(self, name, lambda: names.append(name) or compute())
+    )
+    return names
+
+
+def interrupt_after(n_parts, monkeypatch, arguments):
+    """Run it until so many parts are finished."""
+    once, finished = Work.once, []
+
+    def interrupted(self, name, compute):
+        if len(finished) == n_parts:
+            raise KeyboardInterrupt
+        finished.append(name)
+        return once(self, name, compute)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Work, "once", interrupted)
+        assert main(list(map(str, arguments))) == 130
+
+
+def fast(folder, *more):
+    return ["fit", folder / "train.txt", "--valid", folder / "vali.txt", "--ranker", "regression,rankrls", *more]
+
+
+class Killed(BaseException):
+    """What no code can catch on its way out."""
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_killed_at_any_moment_of_writing_it_gives_the_same_files(folder, tmp_path, monkeypatch, moment):
+    """Two parts, two models, the scores, three results, and at last the work that goes: killed before each."""
+    out, writes = tmp_path / "out", []
+    arguments = list(map(str, fast(folder, "--out", out)))
+    assert main(arguments) == 0
+    whole = results(out)
+    shutil.rmtree(out)
+
+    def killing(function):
+        def killed(*given, **options):
+            writes.append(function)
+            if len(writes) > moment:
+                raise Killed
+            return function(*given, **options)
+
+        return killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killing(Path.replace))
+        patched.setattr(shutil, "rmtree", killing(shutil.rmtree))
+        patched.setattr(Path, "unlink", lambda path, missing_ok=False: None)  # the dead do not tidy up
+        if moment < 9:
+            with pytest.raises(Killed):
+                main(arguments)
+        else:
+            assert main(arguments) == 0
+            assert len(writes) == 9
+    assert main(arguments) == 0
+    assert sorted(path.name for path in out.iterdir()) == list(FILES)
+    assert results(out) == whole
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: b"", lambda content: content[:-30], lambda content: content[:50] + b"x" * 9 + content[59:]],
+    ids=["empty", "cut", "changed"],
+)
+def test_work_that_was_damaged_is_done_again(folder, tmp_path, monkeypatch, damage):
+    out = tmp_path / "out"
+    arguments = list(map(str, fast(folder, "--out", out)))
+    assert main(arguments) == 0
+    whole = results(out)
+    interrupt_after(3, monkeypatch, arguments)
+    parts = list(out.rglob("*.npz"))
+    assert len(parts) == 3
+    for part in parts:
+        part.write_bytes(damage(part.read_bytes()))
+    assert main(arguments) == 0
+    assert results(out) == whole
+
+
+@pytest.mark.parametrize("change", ["data", "--measure", "--seed", "--rule", "--convention"])
+def test_another_job_starts_afresh(folder, tmp_path, monkeypatch, computed, change):
+    values = {"--measure": "map", "--seed": "1", "--rule": "best", "--convention": "letor4"}
+    data = tmp_path / "train.txt"
+    shutil.copy(folder / "train.txt", data)
+    arguments = ["fit", data, "--valid", folder / "vali.txt", "--ranker", "regression"]
+    interrupt_after(2, monkeypatch, [*arguments, "--out", tmp_path / "out"])
+    assert len(computed) == 2
+    if change == "data":
+        data.write_text(data.read_text().replace("\n", " # the same, but for a remark\n", 1))
+    else:
+        arguments += [change, values[change]]
+    for out in ("out", "other"):
+        computed.clear()
+        assert main([*map(str, arguments), "--out", str(tmp_path / out)]) == 0
+        assert len(computed) == 3
+    assert results(tmp_path / "out") == results(tmp_path / "other")
+
+
+def test_more_time_goes_on_from_what_is_finished(run, folder, tmp_path, computed):
+    out = tmp_path / "out"
+    assert run(*fast(folder, "--out", out, "--budget", "0.000001")).code == 0
+    assert "regression-valid" in computed
+    assert "rankrls-valid" not in computed
+    computed.clear()
+    ran = run(*fast(folder, "--out", out, "--budget", "1h"))
+    assert ran.code == 0
+    assert "going on" in ran.err
+    assert "regression-valid" not in computed
+    assert "rankrls-valid" in computed
+    assert run(*fast(folder, "--out", tmp_path / "whole")).code == 0
+    assert results(out) == results(tmp_path / "whole")
+    assert sorted(path.name for path in out.iterdir()) == list(FILES)
+
+
+def test_a_second_run_into_the_same_folder_is_refused(run, folder, tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".model.json.1-ab.part").write_text("being written")
+    first = os.open(out, os.O_RDONLY)
+    fcntl.flock(first, fcntl.LOCK_EX)
+    ran = run(*fast(folder, "--out", out))
+    assert ran.code == 73
+    assert f"{out}: another run" in ran.err
+    assert [path.name for path in out.iterdir()] == [".model.json.1-ab.part"]
+    os.close(first)
+    assert run(*fast(folder, "--out", out)).code == 0
+    assert sorted(path.name for path in out.iterdir()) == list(FILES)
+
+
+def test_a_work_folder_that_cannot_be_written(run, folder, tmp_path, monkeypatch):
+    def refused(path):
+        raise PermissionError(13, "Permission denied")
+
+    out = tmp_path / "out"
+    interrupt_after(1, monkeypatch, fast(folder, "--out", out))
+    left = sorted(out.rglob("*"))
+    with monkeypatch.context() as patched:
+        patched.setattr("rankwright.fitting.work.atomic_path", refused)
+        ran = run(*fast(folder, "--out", out))
+    assert ran.code == 73
+    assert f"{out}: Permission denied" in ran.err
+    assert sorted(out.rglob("*")) == left
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("none.txt",), 66, "none.txt"),
+        (("train.txt", "--valid", "none.txt"), 66, "none.txt"),
+        (("train.txt", "--measure", "speed"), 2, "speed"),
+        (("train.txt", "--measure", "ndcg@10,map"), 2, "--measure"),
+        (("train.txt", "--ranker", "magic"), 2, "--ranker"),
+        (("train.txt", "--budget", "soon"), 2, "--budget"),
+        (("train.txt", "--budget", "0s"), 2, "--budget"),
+        (("train.txt", "--folds", "1"), 2, "--folds"),
+        (("train.txt", "--rule", "any"), 2, "rule"),
+        (("train.txt", "--delta", "7"), 2, "delta"),
+        (("train.txt", "--seed", "-1"), 2, "--seed"),
+        (("train.txt", "--convention", "mine"), 2, "convention"),
+        (("train.txt", "--baseline", "bm25", "--ranker", "rankrls"), 2, "baseline"),
+        (("train.txt", "--label", "grade"), 2, "label"),
+        (("train.csv", "--label", "grade"), 65, "qid"),
+        (("train.csv", "--label", "nothing", "--qid", "query"), 65, "nothing"),
+        (("train.csv", "--label", "grade", "--qid", "query"), 65, "url"),
+        (("bad.csv",), 65, "bad.csv, line 3"),
+        (("train.txt", "--test", "bad.txt"), 65, "bad.txt"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line_and_nothing_is_written(run, folder, tmp_path, arguments, code, told):
+    (folder / "bad.csv").write_text("label,qid,f1\n1,1,0.5\n0,1\n")
+    (folder / "bad.txt").write_text("1 qid:1 1:0.5\nx qid:1 1:2\n")
+    paths = [folder / word if word.endswith((".txt", ".csv")) else word for word in arguments]
+    ran = run("fit", *paths, "--out", tmp_path / "out")
+    assert ran.code == code
+    assert told in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made(run, folder, tmp_path):
+    assert run("fit", folder / "train.txt", "--out", tmp_path / "no" / "out").code == 73
+    (tmp_path / "file").write_text("")
+    assert run("fit", folder / "train.txt", "--out", tmp_path / "file").code == 73
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("measure", ["err@20", "dcg@10"])
+def test_a_measure_that_cannot_be_certified_can_be_optimised(run, folder, tmp_path, measure):
+    ran = fit_fast(run, folder, tmp_path / "out", "--measure", measure, "--test", folder / "test.txt")
+    assert (ran.code, ran.err) == (0, "")
+    assert "cannot be certified" in ran.out
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == list(FILES)
+
+
+def test_certify_warns_of_data_that_the_model_was_trained_on(run, folder, tmp_path):
+    fit_fast(run, folder, tmp_path / "out", "--test", folder / "test.txt")
+    model = tmp_path / "out" / "model.json"
+    assert "trained on these data" in run("certify", model, folder / "train.txt").err
+    assert run("certify", model, folder / "test.txt").err == ""
+
+
+def test_test_data_that_were_trained_on_are_refused(run, folder, tmp_path):
+    ran = fit_fast(run, folder, tmp_path / "out", "--test", folder / "train.txt")
+    assert ran.code == 2
+    assert "--test" in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_from_named_columns_is_used_with_named_columns(run, folder, tmp_path):
+    columns = ("--label", "grade", "--qid", "query", "--doc", "url")
+    run("fit", folder / "train.csv", *columns, "--ranker", "rankrls", "--out", tmp_path / "out")
+    model = tmp_path / "out" / "model.json"
+    assert len(run("predict", model, folder / "train.csv", *columns).out.splitlines()) > 100
+    assert "http://example.org/" in run("explain", model, folder / "train.csv", *columns, "--query", "1").out
