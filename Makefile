@@ -45,7 +45,7 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
 
 test-extras: $(VENV)/.extras
-	$(BIN)/python -m pytest -q -m peers
+	$(BIN)/python -m pytest -q -m peers --numprocesses auto --dist loadfile
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

@@ -85,8 +85,26 @@ IN_ONE_QUERY = [ranker for ranker in RANKERS if not isinstance(ranker, rw.Greedy
 IN_SEVERAL = [made(**ranker.get_params()) for made, ranker in zip(DEALT, RANKERS, strict=True)]
 
 
-@parametrize_with_checks([*IN_ONE_QUERY, *IN_SEVERAL, *SCALERS], expected_failed_checks=exceptions_of)
+IN_TWO_WAYS = ("DealtGreedyRankRLS", "DealtRankRLS", "DealtRankSVM")  # the others, dealt, take long
+
+
+@parametrize_with_checks(
+    [*IN_ONE_QUERY, *(made for made in IN_SEVERAL if type(made).__name__ in IN_TWO_WAYS), *SCALERS],
+    expected_failed_checks=exceptions_of,
+)
 def test_scikit_learns_checks(estimator, check):
+    run_check(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [made for made in IN_SEVERAL if type(made).__name__ not in IN_TWO_WAYS], expected_failed_checks=exceptions_of
+)
+def test_scikit_learns_checks_in_several_queries(estimator, check):
+    run_check(estimator, check)
+
+
+def run_check(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # tiny data may leave nothing to learn
         check(estimator)

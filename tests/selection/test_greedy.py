@@ -36,7 +36,7 @@ def collections(draw):
     return X, y, rng.permutation(qid)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     collections(),
     st.sampled_from([2.0**-15, 0.1, 1.0, 2.0**5, 2.0**15]),
