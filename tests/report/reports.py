@@ -111,7 +111,7 @@ def _leaderboard(rng: np.random.Generator, mean: float, n_features: int) -> list
             "ranker": ranker,
             "setting": f"alpha = 2^{i}",
             "features": n_features,
-            "validation": estimates[0],
+            "held_out": estimates[0],
             "test": estimates[1],
             "p_value": None if i == 1 else 0.2 / 3**i,
             "is_best": i == 1,

@@ -361,7 +361,7 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
 def test_intervals_of_the_leaderboard_are_drawn_where_they_are():
     report = make_report()
     html = render_report(report)
-    for kind in ("test", "validation"):
+    for kind in ("test", "held_out"):
         plot = Plot(html, f"leaderboard-{kind}")
         ends = np.array(re.findall(r'class="whisker \w*" d="M([\d.]+),[\d.]+H([\d.]+)"', plot.svg), dtype=float)
         dots = re.findall(r'class="dot \w*" cx="([\d.]+)"', plot.svg)

@@ -134,7 +134,7 @@ def test_without_scripts_nothing_is_missing(browser, folder):
     path = folder / "small.html"
     with browser.page(path, width=390, has_scripts=False) as page:
         plots = assert_is_shown(page, path, 390)
-        assert {"plot-leaderboard-test", "plot-leaderboard-validation"} <= plots
+        assert {"plot-leaderboard-test", "plot-leaderboard-held_out"} <= plots
         assert {"plot-features-number", "plot-features-cost"} <= plots
         visible = "[...document.querySelectorAll('button, input')].filter(e => e.checkVisibility()).length"
         assert page.evaluate(visible) == 0  # nothing that would not work
@@ -240,7 +240,7 @@ def test_queries_are_found_by_their_name(page):
 
 @pytest.mark.parametrize(
     ("section", "other"),
-    [("leaderboard", "leaderboard-validation"), ("features", "features-cost")],
+    [("leaderboard", "leaderboard-held_out"), ("features", "features-cost")],
     ids=lambda value: value,
 )
 def test_one_of_two_figures_is_chosen(page, section, other):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -105,7 +104,7 @@ def _warn_if_seen(path: Path, model: LinearModel | StumpModel, data: Path) -> No
     for use, noted in _records(model.training_):
         digest = noted.get("sha256")
         if digest is not None and data.is_file():  # a pipe has been read already
-            seen, which = digest == _sha256(data), "these data"
+            seen, which = digest == _digest(data), "these data"
         else:
             name = noted.get("file")
             seen, which = isinstance(name, str) and Path(name).name == data.name, f"data named {data.name}"
@@ -128,6 +127,8 @@ def _records(training: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
         yield use, record if isinstance(record, Mapping) else {"file": record}
 
 
-def _sha256(path: Path) -> str:
-    with reading(path), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(path: Path) -> str:
+    from rankwright.fitting.work import file_digest
+
+    with reading(path):
+        return file_digest(path)

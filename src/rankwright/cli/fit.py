@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,17 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright._version import __version__
+from rankwright.cli.fit_folder import FILES, going_on, own_folder, write_results
 from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn, check_at_least
 from rankwright.cli.output import (
-    Exit,
-    Failure,
     check_output_folder,
     print_json,
     print_lines,
     print_table,
     reading,
     working,
-    writing_into,
 )
 from rankwright.cli.progress import progress_bar
 from rankwright.errors import DataError, ParameterError
@@ -36,9 +30,7 @@ from rankwright.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.fitting.fit import FitResult
-    from rankwright.fitting.work import Work
 
-_FILES = ("model.json", "leaderboard.csv", "report.html")
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _NOT_IN_RESULT = ("files", "out", "budget", "costs", "baseline", "delta")
@@ -128,7 +120,7 @@ def fit(
         print_json({key: report[key] for key in ("chosen", "evaluated_on", "summary", "leaderboard", "left_out")})
     else:
         print_table(result)
-        print_lines(f"written to {out}: {', '.join(_FILES)}")
+        print_lines(f"written to {out}: {', '.join(FILES)}")
 
 
 @dataclass(frozen=True)
@@ -166,7 +158,7 @@ class _Job:
         self._wanted_rankers()
         self._seconds()
         inputs = [*self.files.values(), *([] if self.costs is None else [self.costs])]
-        check_output_folder(self.out, _FILES, *inputs)
+        check_output_folder(self.out, FILES, *inputs)
         for path in inputs:
             with reading(path):
                 if path.exists() and not path.is_dir() and not path.is_file():
@@ -197,7 +189,7 @@ class _Job:
             digests = {role: file_digest(path) for role, path in self.files.items()}
         self._check_apart(digests)
         work = Work(self.out, self._fingerprint(digests))
-        with _folder(self.out, work), _going_on(work):
+        with own_folder(self.out, work), going_on(work):
             with progress_bar("training") as bar:
                 result = fit_rankers(
                     read["train"],
@@ -217,7 +209,7 @@ class _Job:
                     progress=None if bar is None else lambda what, done, total: bar(done, total),
                 )
             report = self._report(result, read, digests)
-            _write(self.out, result, report)
+            write_results(self.out, result, report)
             if not any(each.for_time for each in result.left_out):  # else more time can go on from there
                 work.clear()
         return result, report
@@ -299,113 +291,6 @@ def _parse_budget(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ParameterError(f"--budget must be a time such as 90, 90s, 5m or 1h, not {text!r}")
     return seconds
-
-
-# The folder
-
-
-@contextmanager
-def _folder(out: Path, work: Work) -> Iterator[None]:
-    """The folder for one run, made if need be. If the run fails, what it made goes again; interrupted work stays."""
-    with writing_into(out):
-        is_new = _made(out)
-        had_work = work.is_there
-        with _alone_in(out):
-            _remove_torn(out)
-            try:
-                yield
-            except Exception:
-                if not had_work:
-                    work.clear()
-                raise
-            finally:
-                if is_new:
-                    with suppress(OSError):
-                        out.rmdir()  # which is refused where there is anything to go on from
-
-
-def _made(out: Path) -> bool:
-    """Whether the folder was made, and not there before."""
-    try:
-        out.mkdir()
-    except FileExistsError:
-        return False
-    return True
-
-
-@contextmanager
-def _alone_in(out: Path) -> Iterator[None]:
-    """Refuse a second run into the same folder; the lock goes with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    folder = os.open(out, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Failure(f"cannot write {out}: another run is at work in this folder", Exit.CANNOT_CREATE) from None
-        except OSError:
-            pass  # a file system without locks
-        yield
-    finally:
-        os.close(folder)
-
-
-def _remove_torn(out: Path) -> None:
-    """Remove what a run that was killed while it wrote has left."""
-    for name in _FILES:
-        for torn in out.glob(f".{name}.*.part"):
-            torn.unlink(missing_ok=True)
-
-
-@contextmanager
-def _going_on(work: Work) -> Iterator[None]:
-    if work.n_finished:
-        print(f"going on: {work.n_finished} parts are finished", file=sys.stderr)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(f"{work.n_finished} parts are finished: the same command goes on from there", file=sys.stderr)
-        raise
-
-
-def _write(out: Path, result: FitResult, report: Mapping[str, Any]) -> None:
-    """The three files, all or none; the model takes its name last, so that it is never without its report."""
-    from rankwright.data.paths import atomic_path
-    from rankwright.fitting.report_data import model_note
-    from rankwright.rankers.model_file import model_text
-    from rankwright.report.page import render_report
-
-    contents = {
-        "model.json": model_text(result.model, training=model_note(result, report["reproduce"])),
-        "report.html": render_report(report),
-        "leaderboard.csv": leaderboard_csv(report),
-    }
-    with ExitStack() as files:  # which is left in reverse order
-        for name, content in contents.items():
-            temporary = files.enter_context(atomic_path(out / name))
-            temporary.write_text(content, encoding="utf-8", newline="")
-
-
-def leaderboard_csv(report: Mapping[str, Any]) -> str:
-    """A line for each ranker, best first."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    figures = ("mean", "low", "high", "standard_error")
-    held_out, on_test = ([f"{part}_{name}" for name in figures] for part in ("held_out", "test"))
-    table.writerow(["ranker", "setting", "features", *held_out, "p_value", *on_test, "chosen"])
-    for row in report["leaderboard"]:
-        about = (row["ranker"], row["setting"], row["features"])
-        chosen = "yes" if row["is_chosen"] else ""
-        table.writerow([*about, *_flat(row["validation"]), row["p_value"], *_flat(row["test"]), chosen])
-    return text.getvalue()
-
-
-def _flat(figures: Mapping[str, Any] | None) -> list[Any]:
-    return [""] * 4 if figures is None else [figures["mean"], *figures["interval"], figures["standard_error"]]
 
 
 # What is told

@@ -11,13 +11,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
-from rankwright.data.query_blocks import QueryBlocks
+from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.data.supervision import Grades
 from rankwright.errors import DataError
 
 Array = npt.NDArray[np.float64]
 
-_ROWS_PER_BLOCK = 65_536
 _ROUNDING, _ROUNDING_OF_SQUARES = 1e-12, 1e-7  # of the size of a feature
 
 
@@ -120,8 +119,8 @@ def check_grades(name: str, queries: Queries) -> None:
     if queries.n_documents == 0 or queries.n_features == 0:
         raise DataError(f"{name} have no documents, or no features")
     values = queries.X.data if sp.issparse(queries.X) else queries.X
-    for start in range(0, len(values), _ROWS_PER_BLOCK):
-        if not np.isfinite(values[start : start + _ROWS_PER_BLOCK]).all():
+    for start in range(0, len(values), ROWS_PER_BLOCK):
+        if not np.isfinite(values[start : start + ROWS_PER_BLOCK]).all():
             raise DataError(f"{name} have features that are not finite: fill them in, `rankwright inspect` tells which")
 
 

@@ -16,6 +16,7 @@ from rankwright.fitting.families import Greedy
 from rankwright.fitting.fit import FitResult
 from rankwright.measures.comparison import Comparison
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
+from rankwright.selection.search import estimate_of
 from rankwright.theory.certificates import Certificate
 
 Array = npt.NDArray[np.float64]
@@ -164,7 +165,7 @@ def leaderboard(result: FitResult) -> list[dict[str, Any]]:
                 "ranker": name,
                 "setting": "" if entry is None else str(entry.setting),
                 "features": 1 if model is None else int(np.count_nonzero(model.coef_)),
-                "validation": _figures(held_out, name),
+                "held_out": _figures(held_out, name),
                 "test": None if on_test is None else _figures(on_test, name),
                 "p_value": held_out.p_values.get(name),
                 "is_best": name == held_out.reference,
@@ -176,13 +177,11 @@ def leaderboard(result: FitResult) -> list[dict[str, Any]]:
 
 
 def _figures(comparison: Comparison, name: str) -> dict[str, Any]:
-    values = comparison.values[name]
-    counted = values[~np.isnan(values)]
-    error = float(counted.std(ddof=1) / np.sqrt(len(counted))) if len(counted) > 1 else 0.0
+    error = estimate_of(comparison.values[name]).standard_error
     return {
         "mean": comparison.means[name],
         "interval": list(comparison.intervals[name]),
-        "standard_error": error,
+        "standard_error": error if np.isfinite(error) else None,
     }
 
 

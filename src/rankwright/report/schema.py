@@ -67,7 +67,7 @@ SHAPE = {
             "ranker": str,
             "setting": str,
             "features": int,
-            "validation": _Maybe(_ESTIMATE),
+            "held_out": _Maybe(_ESTIMATE),
             "test": _Maybe(_ESTIMATE),
             "p_value": _Maybe(float),
             "is_best": bool,

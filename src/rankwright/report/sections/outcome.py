@@ -127,16 +127,19 @@ def _conditions(report: Report) -> str:
     return f"Brackets are 95 % bootstrap intervals.{lower} {source} Convention: {name(report['convention'])}."
 
 
+_SETS = {"test": "Test", "held_out": "Held out"}  # of queries, as columns of the leaderboard
+
+
 def leaderboard(report: Report) -> str:
     """The rankers that were tried, with their intervals."""
     rows = report["leaderboard"]
     text = (
         "Each dot is the mean over queries, its line the 95 % interval. p is the probability of a difference from the "
-        "best at least this large by chance alone, corrected for the number of rankers (Holm)."
+        "best at least this large by chance alone, on the queries held out, corrected for the number of rankers (Holm)."
     )
     parts = [how(text)]
-    sets = [kind for kind in ("test", "validation") if any(row[kind] for row in rows)]
-    figures = {kind.capitalize(): _leaderboard_plot(report, kind) for kind in sets}
+    sets = [kind for kind in _SETS if any(row[kind] for row in rows)]
+    figures = {_SETS[kind]: _leaderboard_plot(report, kind) for kind in sets}
     if figures:
         parts.append(choice("Queries", figures) if len(figures) > 1 else next(iter(figures.values())))
     parts.append(_leaderboard_table(rows, sets) if rows else "<p>No ranker was tried.</p>")
@@ -152,7 +155,7 @@ def _leaderboard_plot(report: Report, kind: str) -> str:
         plots.Row(row["ranker"], row[kind]["mean"], row[kind]["interval"], "chosen" if row["is_chosen"] else "")
         for _, row in shown
     ]
-    title = f"{name(report['measure'])} on {kind} queries; {plots.swatch('chosen', 'chosen')}"
+    title = f"{name(report['measure'])}, queries: {_SETS[kind].lower()}; {plots.swatch('chosen', 'chosen')}"
     return plots.interval_plot(
         f"leaderboard-{kind}", title, report["measure"], rows, [f"leaderboard-{i}" for i, _ in shown]
     )
@@ -161,7 +164,7 @@ def _leaderboard_plot(report: Report, kind: str) -> str:
 def _leaderboard_table(rows: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> str:
     has_notes = any(row["note"] for row in rows)
     columns = [*words("Ranker", "Setting"), *numbers("Features")]
-    columns += numbers(*(kind.capitalize() for kind in sets), "p") + words("Note") * has_notes
+    columns += numbers(*(_SETS[kind] for kind in sets), "p") + words("Note") * has_notes
     lines = []
     for row in rows:
         badges = [label for key, label in (("is_chosen", "chosen"), ("is_best", "best")) if row[key]]

@@ -164,6 +164,14 @@ def squared() -> Demonstration:
 # Preference graphs and permutations
 
 
+def _by_expectation(laboratory: Laboratory, standardize: str, measure: str) -> tuple[str, str, str, str]:
+    """The best orders, that by E[r(Y)], its regret, and whether the order-preserving loss is consistent here."""
+    mean = laboratory.expected_standardised(standardize)
+    gap = laboratory.surrogate_gap(OrderPreservingLoss(standardize=standardize), measure)
+    best = ", ".join(map(order_text, laboratory.optimal_orders(measure)))
+    return best, scores_text(mean), str(laboratory.regret(measure, mean)), "yes" if gap.is_consistent else "no"
+
+
 def low_noise() -> Demonstration:
     """r^WPD ranks best under low noise (section 5.3), and need not otherwise."""
     edges = ([[(0, 1), (0, 2), (1, 2)], [(1, 0), (0, 2)]], [[(0, 1), (1, 2)], [(1, 0), (1, 2)]])
@@ -172,18 +180,7 @@ def low_noise() -> Demonstration:
     told = [f"({letter}) {_text(laboratory)}" for letter, laboratory in zip("ab", laboratories, strict=True)]
     rows = []
     for letter, laboratory in zip("ab", laboratories, strict=True):
-        gap = laboratory.surrogate_gap(OrderPreservingLoss(standardize="wpd"), "WPD")
-        mean = laboratory.expected_standardised("wpd")
-        rows.append(
-            (
-                letter,
-                "yes" if is_low_noise(laboratory) else "no",
-                ", ".join(map(order_text, laboratory.optimal_orders("WPD"))),
-                scores_text(mean),
-                str(laboratory.regret("WPD", mean)),
-                "yes" if gap.is_consistent else "no",
-            )
-        )
+        rows.append((letter, "yes" if is_low_noise(laboratory) else "no", *_by_expectation(laboratory, "wpd", "WPD")))
     return Demonstration(
         "low-noise",
         "Preference graphs: r_i = nC + Σ_k (a_ik − a_ki) ranks best under low noise (section 5.3)",
@@ -206,18 +203,9 @@ def zero_one() -> Demonstration:
     }
     rows = []
     for name, laboratory in spaces.items():
-        gap = laboratory.surrogate_gap(OrderPreservingLoss(standardize="zero-one"), "ZeroOne")
-        mean, chain = laboratory.expected_standardised("zero-one"), order_preserving_chain(laboratory)
-        rows.append(
-            (
-                name,
-                "no" if chain is None else order_text(chain),
-                ", ".join(map(order_text, laboratory.optimal_orders("ZeroOne"))),
-                scores_text(mean),
-                str(laboratory.regret("ZeroOne", mean)),
-                "yes" if gap.is_consistent else "no",
-            )
-        )
+        chain = order_preserving_chain(laboratory)
+        told = "no" if chain is None else order_text(chain)
+        rows.append((name, told, *_by_expectation(laboratory, "zero-one", "ZeroOne")))
     return Demonstration(
         "zero-one",
         "Full rankings: r_i = n + 1 − rank recovers the likeliest order in order-preserving spaces (section 5.4)",
