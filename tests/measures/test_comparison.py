@@ -2,9 +2,13 @@
 
 import itertools
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, lists, sampled_from, tuples
+from scipy.stats import wilcoxon
 
 import rankwright as rw
 from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
@@ -45,6 +49,67 @@ def test_nothing_differs():
 def test_wilcoxon_by_hand():
     # Signed ranks 1 … 6, all positive: only the two extreme of 2^6 sign patterns are as extreme.
     assert wilcoxon_test(np.array([1.0, 2, 3, 4, 5, 6])) == pytest.approx(2 / 64)
+
+
+def wilcoxon_by_enumeration(differences):
+    """p from all 2^n choices of signs, in fractions: |d| are ranked exactly, ties share the mean of their ranks."""
+    differences = [d for d in differences if d]
+    sizes = [abs(d) for d in differences]
+    ranks = [Fraction(sum(b < a for b in sizes)) + Fraction(sizes.count(a) + 1, 2) for a in sizes]
+    sums = [
+        sum(r for r, sign in zip(ranks, signs, strict=True) if sign)
+        for signs in itertools.product((0, 1), repeat=len(ranks))
+    ]
+    observed = sum(r for r, d in zip(ranks, differences, strict=True) if d > 0)
+    smaller = min(observed, sum(ranks) - observed)
+    return min(1.0, 2 * sum(w <= smaller for w in sums) / len(sums))
+
+
+@given(lists(tuples(integers(0, 10), integers(0, 10)), min_size=1, max_size=9), sampled_from([1, 3, 1000]))
+def test_equal_differences_are_tied_however_they_are_rounded(pairs, unit):
+    """Values in tenths, thirds or thousands: a − b is equal for many pairs, but not to the last digit."""
+    a, b = np.array(pairs, dtype=np.float64).T * unit / 10
+    exact = wilcoxon_by_enumeration([Fraction(x - y, 10) for x, y in pairs])
+    assert wilcoxon_test(a - b, np.maximum(a, b)) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_case_that_rounding_used_to_decide():
+    a = np.array([0.9, 0.5, 0.4, 0.8, 0.1, 0.6, 0.7, 0.2, 0.3, 1.0, 0.4, 0.7])
+    b = np.array([0.6, 0.2, 0.1, 0.5, 0.4, 0.9, 1.0, 0.5, 0.2, 0.9, 0.8, 0.3])
+    assert len(set(np.abs(a - b))) > 3  # though the differences are 0.1, 0.3 and 0.4
+    exact = wilcoxon_by_enumeration([Fraction(round(10 * x) - round(10 * y), 10) for x, y in zip(a, b, strict=True)])
+    assert wilcoxon_test(a - b) == pytest.approx(exact, rel=1e-12)
+    assert wilcoxon(a - b).pvalue != pytest.approx(exact, rel=0.01)  # ranks of rounding errors
+
+
+def test_small_differences_beside_large_values_count_where_values_are_small():
+    """DCG of one query is a billion; the others differ by thousandths, and each by another one."""
+    a = np.array([1e9, 0.501, 0.702, 0.903, 0.304, 0.105])
+    b = np.array([1e9 - 1, 0.5, 0.7, 0.9, 0.3, 0.1])
+    assert wilcoxon_test(a - b, np.maximum(a, b)) == pytest.approx(2 / 64)
+    noise = np.array([1e9 * (1 + 1e-14), 0.5, 0.7, 0.9, 0.3, 0.1])
+    assert wilcoxon_test(noise - np.array([1e9, 0.5, 0.7, 0.9, 0.3, 0.1]), noise) == 1
+
+
+@pytest.mark.parametrize("n", [5, 50, 51, 300])
+def test_wilcoxon_as_scipy_has_it(n):
+    rng = np.random.default_rng(n)
+    untied = rng.standard_normal(n) + 0.2
+    assert wilcoxon_test(untied) == pytest.approx(wilcoxon(untied).pvalue, rel=1e-9)
+    if n > 50:
+        tied = (rng.integers(1, 5, n) - 5 * rng.integers(0, 2, n)) / 8  # no zeros, and exact in floating point
+        assert wilcoxon_test(tied) == pytest.approx(wilcoxon(tied).pvalue, rel=1e-9)
+
+
+def test_compare_ranks_equal_differences_alike():
+    """P@10 of 12 queries: all differences are tenths. The table's p-value is that of exact enumeration."""
+    rng = np.random.default_rng(3)
+    y, qid = rng.integers(0, 2, 12 * 20), np.repeat(np.arange(12), 20)
+    queries = rw.Queries(None, y, qid)
+    told = rw.compare({"a": rng.random(240), "b": rng.random(240) + 0.3 * y}, queries, "p@10")
+    tenths = {name: np.rint(10 * values).astype(int).tolist() for name, values in told.values.items()}
+    exact = wilcoxon_by_enumeration([Fraction(x - z, 10) for x, z in zip(tenths["a"], tenths["b"], strict=True)])
+    assert told.p_values["a"] == pytest.approx(exact, rel=1e-12)
 
 
 def test_holm():

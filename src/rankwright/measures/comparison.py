@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Test = Literal["wilcoxon", "randomisation"]
-_TESTS: dict[str, Callable[[Values], float]] = {"wilcoxon": wilcoxon_test, "randomisation": randomisation_test}
+_TESTS: dict[str, Callable[[Values, Values], float]] = {
+    "wilcoxon": wilcoxon_test,
+    "randomisation": lambda differences, _: randomisation_test(differences),
+}
 
 
 def compare(
@@ -114,7 +117,13 @@ class Comparison:
     @cached_property
     def p_values(self) -> dict[str, float]:
         """Holm-corrected two-sided p-values of the differences from the reference."""
-        raw = np.array([_TESTS[self.test](differences) for differences in self.differences.values()])
+        reference = np.abs(self._counted[self.reference])
+        raw = np.array(
+            [
+                _TESTS[self.test](differences, np.maximum(reference, np.abs(self._counted[name])))
+                for name, differences in self.differences.items()
+            ]
+        )
         return dict(zip(self.differences, holm(raw).tolist(), strict=True))
 
     def _mean_difference(self, name: str) -> float:
