@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import rankwright as rw
 from rankwright.cli.train import RANKERS
@@ -228,6 +229,21 @@ def test_options_reach_the_library(run, parts, files, out, name, options, parame
     np.testing.assert_allclose(model.coef_, ranker.coef_, rtol=1e-5, atol=1e-7)
     for parameter, value in parameters.items():
         assert model.parameters_[parameter] == (value if isinstance(value, str | int | float) else repr(value))
+
+
+@pytest.mark.parametrize(("measure", "convention", "cutoff"), [("ndcg@2", "letor4", 2), ("ndcg", "sklearn", None)])
+def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out, measure, convention, cutoff):
+    options = ("--ranker", "order-preserving", "--alpha", 1, "--measure", measure, "--convention", convention)
+    assert run("train", files[0], *options, "--out", out).code == 0
+    weights, train = rw.load_model(out).coef_, parts[0]
+    loss = rw.losses.OrderPreservingLoss(standardize="ndcg", cutoff=cutoff, convention=convention).on(train)
+
+    def objective(w):
+        at = loss.at(train.X @ w)
+        return at.value + w @ w / 2, train.X.T @ at.gradient + w
+
+    least = minimize(objective, weights, jac=True, method="L-BFGS-B", options={"gtol": 1e-9, "ftol": 0.0}).fun
+    assert least <= objective(weights)[0] <= least * (1 + 1e-4)  # the default tolerance
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,32 @@ def test_nothing_nearby_is_better(loss, standardize, cutoff):
     assert ranker.objective_ - least <= ranker.gap_ + 1e-13 * least
 
 
+@pytest.mark.parametrize("loss", ["squared-hinge", "squared"])
+@pytest.mark.parametrize(("parameters", "trained_for"), [
+    ({}, ("ndcg", 10, "default")),
+    ({"measures": "ndcg@3, map"}, ("ndcg", 3, "default")),
+    ({"measures": "ndcg"}, ("ndcg", None, "default")),
+    ({"measures": ()}, ("ndcg", None, "default")),
+    ({"measures": "p@3"}, ("ndcg", 3, "default")),
+    ({"measures": "ndcg@3", "cutoff": None}, ("ndcg", None, "default")),
+    ({"measures": "ndcg@3", "cutoff": 2}, ("ndcg", 2, "default")),
+    ({"measures": "ndcg@3", "convention": "letor4"}, ("ndcg", 3, "letor4")),
+    ({"measures": "ndcg@3", "convention": "sklearn"}, ("ndcg", 3, "trec_eval")),
+    ({"measures": "ndcg(gain='linear')@3"}, ("ndcg", 3, "sklearn")),
+    ({"measures": "ndcg(gain='linear')@3", "standardize": "dcg"}, ("dcg", 3, "default")),
+    ({"measures": "dcg(gain='linear')@3", "standardize": "dcg"}, ("dcg", 3, "sklearn")),
+])  # fmt: skip
+def test_it_is_trained_for_the_measure_that_judges_it(loss, parameters, trained_for):
+    """Its objective is that of the loss for this measure, cutoff and convention, at the weights found."""
+    X, y, qid = collection()
+    queries = rw.Queries(X, y, qid)
+    ranker = rw.OrderPreservingRanker(2.0, loss=loss, **parameters).fit(queries)
+    target = dict(zip(("standardize", "cutoff", "convention"), trained_for, strict=True))
+    made = rw.losses.SquaredLoss(**target) if loss == "squared" else rw.losses.OrderPreservingLoss(loss, **target)
+    value = made.on(queries).at(X @ ranker.coef_).value
+    assert ranker.objective_ == pytest.approx(value + ranker.coef_ @ ranker.coef_, rel=1e-9)
+
+
 def test_sample_weights_are_of_whole_queries():
     X, y, qid = collection()
     ids = list(dict.fromkeys(qid.tolist()))
@@ -113,6 +139,8 @@ def test_what_it_refuses():
         ({"loss": "hinge"}, "theorem 1"),
         ({"loss": "cubic"}, "^loss must be one of"),
         ({"cutoff": 0}, "^cutoff"),
+        ({"cutoff": "measures"}, "^cutoff must be 'measure', a whole number or None"),
+        ({"convention": "letor5"}, "^convention must be one of"),
         ({"standardize": "wpd"}, "needs a preference graph"),
         ({"loss": "squared", "standardize": "err"}, "theorem 3"),
     ):

@@ -94,7 +94,8 @@ def train(
         str | None, typer.Option(metavar="NAME", help="order-preserving: ndcg, dcg, wpd or zero-one.")
     ] = None,
     cutoff: Annotated[
-        int | None, typer.Option(metavar="K", help="order-preserving: only the best K places count.")
+        int | None,
+        typer.Option(metavar="K", help="order-preserving: only the best K places count; by default as in --measure."),
     ] = None,
     normalize: Annotated[
         bool, typer.Option("--normalize", help="order-preserving: divide by the number of pairs in a query.")

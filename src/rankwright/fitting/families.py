@@ -152,8 +152,7 @@ class OrderPreserving(_Iterative):
     name, title, ranker = "order-preserving", "order-preserving", OrderPreservingRanker
 
     def _for(self, queries: Queries, alpha: Search) -> Any:
-        told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
-        return OrderPreservingRanker(alpha, standardize="ndcg", cutoff=self.measure.cutoff, tol=_TOL, **told)
+        return OrderPreservingRanker(alpha, measures=self.measure, convention=self.convention, tol=_TOL)
 
 
 class Structured(_Iterative):

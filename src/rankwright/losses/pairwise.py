@@ -18,6 +18,7 @@ from rankwright.losses import edge_kernels, group_kernels, logistic_kernels, pai
 from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
 from rankwright.losses.phi import Phi, check_order_preserving, phi_of
 from rankwright.losses.standardise import check_standardisation, gains, standardised
+from rankwright.measures.conventions import CONVENTIONS, Convention
 from rankwright.measures.sorting import KEEP_ORDER, LEAVE_TIED, rank_documents
 
 Weights = Literal["unit", "per-query", "gain-per-query"]
@@ -297,7 +298,7 @@ class PreorderLoss(Loss):
         if self.weights == "gain-per-query":
             if isinstance(queries.supervision, FullRanking):
                 raise ParameterError("weights='gain-per-query' needs grades, but the queries carry a full ranking")
-            gain = gains(queries)
+            gain = gains(queries, CONVENTIONS["default"])  # 2^y − 1, as paper O has it
             left, right = np.stack([of_document * gain, of_document]), np.stack([ones, -gain])
         return PairLosses(
             queries,
@@ -334,8 +335,9 @@ def position_margins(levels: Levels, queries: Queries) -> Array:
 class OrderPreservingLoss(Loss):
     r"""Σ_i r_i Σ_j φ(s_i − s_j), r = standardised supervision (paper O, eq. 6 and 8).
 
-    ``standardize`` is "dcg" or "ndcg" (at ``cutoff``) for grades, "zero-one" for full rankings, "wpd" for preference
-    graphs; ``normalize`` divides by m_q(m_q − 1). φ must satisfy theorem 1: "squared-hinge" or "huber-hinge".
+    ``standardize`` is "dcg" or "ndcg" (at ``cutoff``, with the gain and the discount of ``convention``) for grades,
+    "zero-one" for full rankings, "wpd" for preference graphs; ``normalize`` divides by m_q(m_q − 1). φ must satisfy
+    theorem 1: "squared-hinge" or "huber-hinge".
 
     >>> import rankwright as rw
     >>> queries = rw.Queries(None, [1, 0])
@@ -347,17 +349,19 @@ class OrderPreservingLoss(Loss):
     standardize: str = "ndcg"
     cutoff: int | None = None
     normalize: bool = False
+    convention: str | Convention = "default"
 
     def __post_init__(self) -> None:
         check_order_preserving(phi_of(self.phi))
-        check_standardisation(self.standardize, self.cutoff)
+        check_standardisation(self.standardize, self.cutoff, self.convention)
 
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses:
         """Each document with each, itself included: that adds r_i φ(0), a constant."""
         of_query = query_weights(queries, sample_weight)
         if self.normalize:
             of_query = of_query / np.maximum(queries.sizes * (queries.sizes - 1), 1)
-        left = standardised(queries, self.standardize, self.cutoff) * np.repeat(of_query, queries.sizes)
+        r = standardised(queries, self.standardize, self.cutoff, self.convention)
+        left = r * np.repeat(of_query, queries.sizes)
         counts = np.maximum.reduceat(left, queries.grouping.offsets[:-1]) > 0
         return PairLosses(
             queries,

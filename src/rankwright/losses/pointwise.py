@@ -10,6 +10,7 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
 from rankwright.losses.standardise import check_standardisation, standardised
+from rankwright.measures.conventions import Convention
 
 
 class SquaredLosses(QueryLosses):
@@ -46,14 +47,15 @@ class SquaredLoss(Loss):
     standardize: str = "ndcg"
     cutoff: int | None = None
     normalize: bool = False
+    convention: str | Convention = "default"
 
     def __post_init__(self) -> None:
-        check_standardisation(self.standardize, self.cutoff)
+        check_standardisation(self.standardize, self.cutoff, self.convention)
 
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> SquaredLosses:
         """Targets are the standardised supervision; ``normalize`` divides by m_q."""
         of_query = query_weights(queries, sample_weight)
         if self.normalize:
             of_query = of_query / queries.sizes
-        target = standardised(queries, self.standardize, self.cutoff)
+        target = standardised(queries, self.standardize, self.cutoff, self.convention)
         return SquaredLosses(queries, target, np.repeat(of_query, queries.sizes))

@@ -10,14 +10,16 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.data.supervision import FullRanking, PreferenceGraph, Supervision
 from rankwright.errors import DataError, ParameterError
-from rankwright.measures.conventions import LARGEST_GRADE
+from rankwright.measures.conventions import LARGEST_GRADE, Convention, convention_of
 
 Array = npt.NDArray[np.float64]
 
 
-def gains(queries: Queries) -> Array:
-    """2^y − 1 of each document, each query's documents together."""
+def gains(queries: Queries, convention: Convention) -> Array:
+    """2^y − 1, or y where the convention has linear gains, of each document, each query's documents together."""
     grades = queries.grouping.gather(queries.y)
+    if convention.gain == "linear":
+        return np.ascontiguousarray(grades, dtype=np.float64)
     if grades.max(initial=0.0) > LARGEST_GRADE:
         place = int(np.argmax(grades))
         query = queries.grouping.query_id(int(np.searchsorted(queries.grouping.offsets, place, side="right")) - 1)
@@ -28,25 +30,40 @@ def gains(queries: Queries) -> Array:
     return gain
 
 
-def dcg_weights(queries: Queries, cutoff: int | None) -> Array:
-    """r_i = 2^{y_i} − 1, for DCG at any cutoff."""
-    return gains(queries)
+def dcg_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
+    """r_i = gain(y_i), for DCG at any cutoff; 0 in a query that the convention leaves out."""
+    return gains(queries, convention) * np.repeat(_counts(queries, convention), queries.sizes)
 
 
-def ndcg_weights(queries: Queries, cutoff: int | None) -> Array:
-    """r_i = (2^{y_i} − 1) / max DCG@K; 0 in a query without a relevant document."""
-    gain, offsets = gains(queries), queries.grouping.offsets
-    sizes = np.diff(offsets)
+def ndcg_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
+    """r_i = gain(y_i) / max DCG@K, so that nDCG@K = Σ_i r_i D(rank of i), with the convention's gain and discount D.
+
+    It is 0 in a query without a relevant document. A query of fewer than K documents, whose nDCG@K is 0 for every
+    ranking under some conventions, is weighed as it is: no order of it is wrong, so it may as well tell what it knows.
+    """
+    gain, offsets = gains(queries, convention), queries.grouping.offsets
+    sizes = queries.sizes
     query = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
     best = gain[np.lexsort((-gain, query))]
-    discounted = np.where(place < (cutoff or len(gain)), best / np.log2(place + 2), 0.0)
-    ideal = np.add.reduceat(discounted, offsets[:-1])[query]
-    weights: Array = np.divide(gain, ideal, out=np.zeros_like(gain), where=ideal > 0)
+    discounts = convention.discounts(int(sizes.max(initial=1)))
+    discounted = np.where(place < (cutoff or len(gain)), best * discounts[place], 0.0)
+    ideal = np.add.reduceat(discounted, offsets[:-1])
+    counts = (ideal > 0) & _counts(queries, convention)
+    weights: Array = np.divide(gain, ideal[query], out=np.zeros_like(gain), where=counts[query])
     return weights
 
 
-def wpd_weights(queries: Queries, cutoff: int | None) -> Array:
+def _counts(queries: Queries, convention: Convention) -> npt.NDArray[np.bool_]:
+    """Which queries count at all: all of them, unless the convention leaves out those without relevant documents."""
+    if convention.empty is not None:
+        return np.ones(queries.n_queries, bool)
+    greatest = np.maximum.reduceat(queries.grouping.gather(queries.y), queries.grouping.offsets[:-1])
+    counts: npt.NDArray[np.bool_] = greatest >= convention.relevant_from
+    return counts
+
+
+def wpd_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
     """r_i = m_q C + Σ_k (a_ik − a_ki), where C is the largest a_ij; a_ij adds up the edges from i to j."""
     graph = queries.supervision
     assert isinstance(graph, PreferenceGraph)
@@ -59,7 +76,7 @@ def wpd_weights(queries: Queries, cutoff: int | None) -> Array:
     return weights
 
 
-def zero_one_weights(queries: Queries, cutoff: int | None) -> Array:
+def zero_one_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
     """r_i = Σ_k [y(i) ≤ k] = m_q + 1 − the rank of i."""
     ranking = queries.supervision
     assert isinstance(ranking, FullRanking)
@@ -67,7 +84,7 @@ def zero_one_weights(queries: Queries, cutoff: int | None) -> Array:
     return weights
 
 
-_FUNCTIONS: dict[str, tuple[str, Callable[[Queries, int | None], Array]]] = {
+_FUNCTIONS: dict[str, tuple[str, Callable[[Queries, int | None, Convention], Array]]] = {
     "dcg": ("grades", dcg_weights),
     "ndcg": ("grades", ndcg_weights),
     "wpd": (PreferenceGraph.kind, wpd_weights),
@@ -84,8 +101,9 @@ be optimal; but E[{name}] is {one} for the order 1, 3, 2, 4 and {other} for 1, 2
 _REFUSED = {"err": ("ERR", "43/96", "41/96"), "ap": ("AP", "2/3", "17/24")}
 
 
-def check_standardisation(name: object, cutoff: object) -> None:
-    """Refuse a standardisation function that does not exist, or a cutoff that means nothing."""
+def check_standardisation(name: object, cutoff: object, convention: str | Convention = "default") -> None:
+    """Refuse a standardisation function that does not exist, or a cutoff or convention that means nothing."""
+    convention_of(convention)
     wanted = str(name).lower().partition("@")[0].strip()
     if wanted in ("err", "ap", "map"):
         told, one, other = _REFUSED[wanted.removeprefix("m")]
@@ -100,9 +118,9 @@ def check_standardisation(name: object, cutoff: object) -> None:
         raise ParameterError(f"cutoff is for 'dcg' and 'ndcg', not for standardize={name!r}")
 
 
-def standardised(queries: Queries, name: str, cutoff: int | None) -> Array:
-    """The weights of documents, each query's documents together."""
-    check_standardisation(name, cutoff)
+def standardised(queries: Queries, name: str, cutoff: int | None, convention: str | Convention = "default") -> Array:
+    """The weights of documents for a measure as a convention computes it, each query's documents together."""
+    check_standardisation(name, cutoff, convention)
     kind, weights = _FUNCTIONS[name]
     supervision: Supervision = queries.supervision
     if supervision.kind != kind:
@@ -112,4 +130,4 @@ def standardised(queries: Queries, name: str, cutoff: int | None) -> Array:
             if supervision.kind != "grades"
             else f"standardize={name!r} needs a {kind}, but the queries carry grades: use {fitting}"
         )
-    return weights(queries, cutoff)
+    return weights(queries, cutoff, convention_of(convention))

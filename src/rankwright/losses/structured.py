@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.engines.threads import for_query_ranges
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import ParameterError
 from rankwright.losses import ndcg_kernels, precision_kernels
 from rankwright.losses.loss import Array, Loss, LossAtScores, Point, QueryLosses, query_weights
-from rankwright.measures.conventions import LARGEST_GRADE, Convention, convention_of
+from rankwright.losses.standardise import gains
+from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.sorting import BY_SECOND_KEY, KEEP_ORDER, rank_documents
 
@@ -347,8 +348,8 @@ class StructuredHinge(Loss):
         if measure.name == "AP":
             is_relevant = queries.grouping.gather(queries.y) >= convention.relevant_from
             return APLosses(queries, of_query, is_relevant, is_convex=is_convex, rescale=self.rescale)
-        gains, discounts, weights = ranks_and_gains(queries, measure, convention, self.position_weights)
-        return NDCGLosses(queries, of_query, gains, discounts, weights, is_convex=is_convex, rescale=self.rescale)
+        known = ranks_and_gains(queries, measure, convention, self.position_weights)
+        return NDCGLosses(queries, of_query, *known, is_convex=is_convex, rescale=self.rescale)
 
 
 def checked_measure(given: Any) -> Measure:
@@ -371,7 +372,7 @@ def ranks_and_gains(
     discounts, weights = (
         np.pad(numbers[:longest], (0, max(longest - len(numbers), 0))) for numbers in (discounts, weights)
     )
-    return _gains(queries, convention), discounts, weights
+    return gains(queries, convention), discounts, weights
 
 
 def position_weights_of(given: Any, measure: Measure, depth: int, discounts: Array) -> Array:
@@ -403,18 +404,3 @@ def checked_position_weights(given: Any) -> Array:
     if (np.diff(weights) > 0).any() or weights[-1] < 0 or weights[0] == 0:
         raise ParameterError("position_weights must not rise with the rank, nor be negative, and begin above 0")
     return weights
-
-
-def _gains(queries: Queries, convention: Convention) -> Array:
-    """The gain of each document, each query's documents together."""
-    grades = queries.grouping.gather(queries.y)
-    if convention.gain == "linear":
-        return np.ascontiguousarray(grades, dtype=np.float64)
-    if grades.max(initial=0.0) > LARGEST_GRADE:
-        place = int(np.argmax(grades))
-        query = queries.grouping.query_id(int(np.searchsorted(queries.grouping.offsets, place, side="right")) - 1)
-        raise DataError(
-            f"query {query!r} has a document of grade {grades[place]:g}, above {LARGEST_GRADE:g}: 2^y − 1 overflows"
-        )
-    gains: Array = np.exp2(grades) - 1
-    return gains

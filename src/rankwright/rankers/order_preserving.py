@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import OrderPreservingLoss
 from rankwright.losses.pointwise import SquaredLoss
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.measure import Measure
 from rankwright.rankers.loss_ranker import LossRanker, Solver
 from rankwright.selection.search import Rule, Search
 
@@ -17,10 +19,11 @@ class OrderPreservingRanker(LossRanker):
 
         min_w  λ/2 ‖w − w₀‖² + Σ_q Σ_i r_i(y) Σ_j φ(wᵀx_i − wᵀx_j)
 
-    where r is the standardised supervision: 2^{y_i} − 1 for DCG, the same over the query's largest DCG for nDCG. Every
-    document is compared with every other, but weighs by its own worth; so the scores that are best in expectation over
-    noisy grades stand in the order of the expected r, which is the order that the measure wants. The preorder loss of
-    RankSVM does not have this property. Value, gradient and curvature take O(m log m) for a query of m documents.
+    where r is the standardised supervision: the gain 2^{y_i} − 1 for DCG, the same over the query's largest DCG for
+    nDCG. Every document is compared with every other, but weighs by its own worth; so the scores that are best in
+    expectation over noisy grades stand in the order of the expected r, which is the order that the measure wants. The
+    preorder loss of RankSVM does not have this property. Value, gradient and curvature take O(m log m) for a query of m
+    documents.
 
     Parameters
     ----------
@@ -29,8 +32,10 @@ class OrderPreservingRanker(LossRanker):
     standardize : "ndcg", "dcg", "zero-one" or "wpd"
         The measure: nDCG or DCG for grades, the 0/1 error for full rankings, the weighted pairwise disagreement for
         preference graphs. For AP and ERR there is none, and asking for one is an error that says why.
-    cutoff : int, optional
-        K of nDCG@K. (The standardised supervision for DCG@K is the same for every K.)
+        Gain and discount are those of the measure that judges: of ``convention`` and of the first of ``measures``.
+    cutoff : "measure", int or None
+        K of nDCG@K: that of the first of ``measures``, by default; None for no cutoff. (The standardised supervision
+        for DCG@K is the same for every K.)
     loss : "squared-hinge", "huber-hinge" or "squared"
         φ: max(0, 1 − t)², or the hinge with its corner rounded between ½ and 1½ (the paper's choice). "squared" is
         Σ (s_i − r_i)² instead of a sum over pairs. A φ outside the paper's theorem 1 is an error that says why.
@@ -58,7 +63,7 @@ class OrderPreservingRanker(LossRanker):
         alpha: float | Search = 1.0,
         *,
         standardize: str = "ndcg",
-        cutoff: int | None = None,
+        cutoff: int | Literal["measure"] | None = "measure",
         loss: str = "squared-hinge",
         normalize: bool = False,
         center: Any = None,
@@ -91,6 +96,24 @@ class OrderPreservingRanker(LossRanker):
     def _loss(self) -> Loss:
         if not isinstance(self.normalize, bool):
             raise ParameterError(f"normalize must be True or False, not {self.normalize!r}")
-        if self.loss == "squared":
-            return SquaredLoss(self.standardize, self.cutoff, self.normalize)
-        return OrderPreservingLoss(self.loss, self.standardize, self.cutoff, self.normalize)
+        target = (self.standardize, self._cutoff(), self.normalize, self._judging_convention())
+        return SquaredLoss(*target) if self.loss == "squared" else OrderPreservingLoss(self.loss, *target)
+
+    def _cutoff(self) -> int | None:
+        """K as given, or that of the measure that judges, where the standardisation has one."""
+        if self.cutoff != "measure":
+            if isinstance(self.cutoff, str):
+                raise ParameterError(f"cutoff must be 'measure', a whole number or None, not {self.cutoff!r}")
+            return self.cutoff
+        judge = self._judge()
+        return judge.cutoff if judge is not None and self.standardize in ("dcg", "ndcg") else None
+
+    def _judging_convention(self) -> Convention:
+        """How the measure that judges is computed: the convention, and what the measure itself says otherwise."""
+        judge, convention = self._judge(), convention_of(self.convention)
+        same = judge is not None and judge.name.lower() == self.standardize
+        return convention.but(**dict(judge.options)) if judge is not None and same else convention
+
+    def _judge(self) -> Measure | None:
+        """The first of the measures: it chooses λ, and is what ``score`` tells."""
+        return next(iter(self._told_measures()), None)
