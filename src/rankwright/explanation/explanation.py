@@ -360,8 +360,8 @@ def _check_ranker(ranker: Any) -> None:
 
 def _parts_of(ranker: LinearRanker | StumpRanker, n_columns: int) -> LinearParts | StumpParts:
     if isinstance(ranker, LinearRanker):
-        return LinearParts(ranker.coef_)
-    return StumpParts(ranker.stump_features_, ranker.stump_thresholds_, ranker.stump_weights_, n_columns)
+        return LinearParts(ranker.raw_weights().weights)
+    return StumpParts(*ranker.stumps(), n_columns)
 
 
 def _measure_of(measure: str | Measure | None, queries: Queries) -> Measure:

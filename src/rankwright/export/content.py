@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -13,8 +14,11 @@ import numpy as np
 
 from rankwright.errors import ParameterError
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.learned import checked_stumps, checked_weights
 from rankwright.rankers.standardisation import Standardisation, folded, standardisation_of
 from rankwright.rankers.stump_model import StumpRanker
+
+_NUMBERED = re.compile("f([1-9][0-9]{0,18})")  # what a feature without a name is called
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,13 @@ class Linear:
     features: tuple[Feature, ...]
     weights: tuple[float, ...]
     intercept: float
-    scaling: tuple[Scaled, ...] | None
+    scaling: tuple[Scaled, ...] | None = None
+    unscaled: Linear | None = None
 
+    @property
     def folded(self) -> Linear:
         """The same scores without scaling, for targets that have none."""
-        if self.scaling is None:
-            return self
-        by = Standardisation(*(np.array([getattr(one, part) for one in self.scaling]) for part in ("mean", "scale")))
-        weights, intercept = folded(np.array(self.weights), self.intercept, by)
-        return Linear(self.features, tuple(weights.tolist()), intercept, None)
+        return self if self.unscaled is None else self.unscaled
 
 
 @dataclass(frozen=True)
@@ -83,43 +85,40 @@ def content_of(model: Any, scaler: Any, names: Mapping[str, str] | None) -> Line
             "model must be a fitted linear ranker or RankBoost, or what load_model reads, "
             f"not {type(model).__name__}{why}"
         )
-    if not hasattr(model, "coef_" if isinstance(model, LinearRanker) else "stump_weights_"):
-        raise ParameterError(f"model: this {type(model).__name__} is not fitted yet: call fit first")
     standardisation = standardisation_of(model, scaler)
-    known = _names_of(model)
     if isinstance(model, StumpRanker):
-        return _stumps(model, known, names)
-    return _linear(model, standardisation, known, names)
+        return _stumps(model, names)
+    return _linear(model, standardisation, names)
 
 
-def _linear(model: Any, by: Standardisation | None, known: list[str], names: Mapping[str, str] | None) -> Linear:
-    weights, intercept = model.coef_, float(getattr(model, "intercept_", 0.0))
-    used = np.flatnonzero(weights)  # not those of −0.0
-    _check_numbers(used, weights, intercept, *(by or ()))
-    features = _renamed(used.tolist(), known, names)
-    scaling = None if by is None else tuple(Scaled(float(by.mean[j]), float(by.scale[j])) for j in used)
-    return Linear(features, tuple(weights[used].tolist()), intercept, scaling)
+def _linear(model: Any, by: Standardisation | None, names: Mapping[str, str] | None) -> Linear:
+    learned = checked_weights(model)
+    used = np.flatnonzero(learned.weights)  # not those of −0.0
+    _check_ranks(used)
+    features = _renamed(used.tolist(), model, names)
+    raw = folded(learned, by)
+    unscaled = Linear(features, tuple(raw.weights[used].tolist()), raw.intercept)
+    if by is None:
+        return unscaled
+    scaling = tuple(Scaled(float(by.mean[j]), float(by.scale[j])) for j in used)
+    return Linear(features, tuple(learned.weights[used].tolist()), learned.intercept, scaling, unscaled)
 
 
-def _stumps(model: Any, known: list[str], names: Mapping[str, str] | None) -> Stumps:
+def _stumps(model: Any, names: Mapping[str, str] | None) -> Stumps:
     """Stumps of one feature and threshold, which rounds may choose again and again, are one with all their weight."""
-    _check_numbers(model.stump_features_, model.stump_thresholds_, model.stump_weights_)
-    columns = (model.stump_features_.tolist(), model.stump_thresholds_.tolist(), model.stump_weights_.tolist())
     rounds: dict[tuple[int, float], list[float]] = defaultdict(list)
-    for column, threshold, weight in zip(*columns, strict=True):
+    for column, threshold, weight in zip(*(values.tolist() for values in checked_stumps(model)), strict=True):
         rounds[column, threshold].append(weight)
     stumps: dict[int, list[Stump]] = defaultdict(list)
     for (column, threshold), weights in sorted(rounds.items()):
         if weight := math.fsum(weights):
             stumps[column].append(Stump(threshold, weight))
-    _check_numbers(list(stumps))
-    features = _renamed(list(stumps), known, names)
+    _check_ranks(stumps)
+    features = _renamed(list(stumps), model, names)
     return Stumps(features, tuple(map(tuple, stumps.values())))
 
 
-def _check_numbers(used: Any, *numbers: Any) -> None:
-    if not all(np.isfinite(values).all() for values in numbers):
-        raise ParameterError("model: its numbers are not all finite, so it cannot rank")
+def _check_ranks(used: Sized) -> None:
     if len(used) == 0:
         raise ParameterError("model: no feature has a weight, so it cannot rank")
 
@@ -127,13 +126,9 @@ def _check_numbers(used: Any, *numbers: Any) -> None:
 # Names
 
 
-def _names_of(model: Any) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
-    return [f"f{number}" for number in range(1, model.n_features_in_ + 1)] if names is None else list(map(str, names))
-
-
-def _renamed(columns: list[int], known: list[str], names: Mapping[str, str] | None) -> tuple[Feature, ...]:
+def _renamed(columns: list[int], model: Any, names: Mapping[str, str] | None) -> tuple[Feature, ...]:
     """The features of these columns, with the names that the target knows them by."""
+    known = _Names(model)
     renamed = _checked_map(names, known)
     features = tuple(Feature(column + 1, renamed.get(known[column], known[column])) for column in columns)
     for feature in features:
@@ -142,16 +137,36 @@ def _renamed(columns: list[int], known: list[str], names: Mapping[str, str] | No
     return features
 
 
-def _checked_map(names: Any, known: list[str]) -> Mapping[str, str]:
+class _Names:
+    """What a model calls its features. Those without names are f1, f2, …, which are not all written out."""
+
+    def __init__(self, model: Any) -> None:
+        self._n: int = model.n_features_in_
+        self._own = list(map(str, getattr(model, "feature_names_in_", ())))
+        self._known = frozenset(self._own)
+
+    def __getitem__(self, column: int) -> str:
+        return self._own[column] if self._own else f"f{column + 1}"
+
+    def __contains__(self, name: Any) -> bool:
+        if self._own:
+            return name in self._known
+        number = _NUMBERED.fullmatch(name) if isinstance(name, str) else None
+        return number is not None and int(number[1]) <= self._n
+
+    def shown(self) -> str:
+        """The first few."""
+        return ", ".join(repr(self[column]) for column in range(min(3, self._n))) + ", …" * (self._n > 3)
+
+
+def _checked_map(names: Any, known: _Names) -> Mapping[str, str]:
     if names is None:
         return {}
     if not isinstance(names, Mapping):
         raise ParameterError(f"features must map names of features to those of the target, not {names!r}")
-    everything = set(known)
     for name, other in names.items():
-        if name not in everything:
-            shown = ", ".join(map(repr, known[:3])) + ", …" * (len(known) > 3)
-            raise ParameterError(f"features: the model has no feature {name!r}, but {shown}")
+        if name not in known:
+            raise ParameterError(f"features: the model has no feature {name!r}, but {known.shown()}")
         if not isinstance(other, str):
             raise ParameterError(f"features: {name!r} must be mapped to a text, not {other!r}")
     return names

@@ -112,7 +112,7 @@ def _add_regressor(graph: _Graph, content: Linear) -> None:
 
 def _add_product(graph: _Graph, content: Linear) -> None:
     """In float64, which LinearRegressor has not."""
-    linear = content.folded()
+    linear = content.folded
     graph.add("MatMul", ["features", graph.constant("weights", np.reshape(linear.weights, (-1, 1)))], "product")
     graph.add("Add", ["product", graph.constant("intercept", [linear.intercept])], "score")
 

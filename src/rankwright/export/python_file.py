@@ -9,7 +9,7 @@ from rankwright.export.content import Linear, Stumps
 def to_python(content: Linear | Stumps, name: str) -> str:
     """A module with a function ``score``. Names of features stand in it as literals of ASCII, whatever they are."""
     about = f'"""A model that ranks, written by rankwright {__version__}. It needs nothing but Python."""\n'
-    return about + (_stumps(content, name) if isinstance(content, Stumps) else _linear(content.folded(), name))
+    return about + (_stumps(content, name) if isinstance(content, Stumps) else _linear(content.folded, name))
 
 
 def _linear(content: Linear, name: str) -> str:

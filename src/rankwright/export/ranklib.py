@@ -19,7 +19,7 @@ def to_ranklib(content: Linear | Stumps, mapped: frozenset[str] = frozenset()) -
         of = dict(zip(content.features, numbers, strict=True))
         stumps = [f"{of[feature]}:{stump.threshold!r}:{stump.weight!r}" for feature, stump in content.each()]
         return f"## RankBoost\n## Iteration = {len(stumps)}\n{' '.join(stumps)}\n"
-    linear = content.folded()
+    linear = content.folded
     pairs = [f"{number}:{weight!r}" for number, weight in zip(numbers, linear.weights, strict=True)]
     # RankLib takes as many features as there are pairs but one, so the intercept is there even if it is 0.
     return f"## Linear Regression\n## Lambda = 0.0\n{' '.join(pairs)} 0:{linear.intercept!r}\n"

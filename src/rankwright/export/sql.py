@@ -42,7 +42,7 @@ def _quoted(name: str, quote: str, what: str) -> str:
 
 
 def _products(content: Linear, columns: Sequence[str]) -> list[str]:
-    linear = content.folded()
+    linear = content.folded
     terms = [f"{_number(weight)} * {column}" for weight, column in zip(linear.weights, columns, strict=True)]
     return [*terms, _number(linear.intercept)] if linear.intercept else terms
 

@@ -25,7 +25,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
     if isinstance(content, Stumps):
         terms = [f"if ({sources[one]} > {stump.threshold!r}, {stump.weight!r}, 0)" for one, stump in content.each()]
     else:
-        linear = content.folded()
+        linear = content.folded
         weighted = zip(linear.features, linear.weights, strict=True)
         terms = [f"{weight!r} * {sources[feature]}" for feature, weight in weighted]
         if linear.intercept:

@@ -19,6 +19,7 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
+from rankwright.rankers.learned import LinearWeights, checked_weights
 from rankwright.selection.search import optional_measures
 
 Array = npt.NDArray[np.float64]
@@ -196,12 +197,20 @@ def _weighted_mean(values: Array, weights: Array) -> float:
 
 
 class LinearRanker(Ranker):
-    """Scores are x · coef_."""
+    """Scores are x · coef_ + intercept_, if it has one. Whoever needs the weights of a ranker asks `raw_weights`."""
 
     coef_: Array
 
+    def raw_weights(self) -> LinearWeights:
+        """w and c of x · w + c, the scores of features as `predict` takes them, whatever scaler a model brings along.
+
+        An error tells if ``coef_`` was set to something that no such score can be computed from.
+        """
+        return checked_weights(self)
+
     def _scores(self, x: Any) -> Array:
-        return linear_scores(x, self.coef_)
+        weights, intercept = self.raw_weights()
+        return linear_scores(x, weights) + intercept
 
 
 def linear_scores(x: Any, weights: Array) -> Array:

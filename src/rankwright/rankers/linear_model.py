@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.rankers.base import LinearRanker, linear_scores
+from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.learned import LinearWeights, checked_weights
 from rankwright.rankers.saved_model import SavedModel
-from rankwright.rankers.standardisation import Standardisation, folded
+from rankwright.rankers.standardisation import Standardisation, folded, standardisation_of
 
 Array = npt.NDArray[np.float64]
 
@@ -18,7 +19,8 @@ Array = npt.NDArray[np.float64]
 class LinearModel(SavedModel, LinearRanker):
     """A trained linear ranker as `load_model` reads it from a file: scores are x · coef_ + intercept_.
 
-    It predicts, ranks and is measured as the ranker that was saved; it cannot be trained.
+    It predicts, ranks and is measured as the ranker that was saved; it cannot be trained. One that was saved with a
+    scaler takes features as they were before it: ``raw_weights()`` are the weights of these.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ class LinearModel(SavedModel, LinearRanker):
 
     Attributes
     ----------
-    coef_ : the weights of the features
+    coef_ : the weights of the features, behind ``standardisation_``
     intercept_ : what is added to every score; 0 for all rankers but `RegressionRanker`
     standardisation_ : mean and scale of each feature, which x goes through first, or None
     n_features_in_, feature_names_in_
@@ -70,7 +72,7 @@ class LinearModel(SavedModel, LinearRanker):
 
     def cut_to(self, n_features: int) -> LinearModel:
         """The model for data whose features after the first n are all 0, and not there."""
-        weights, intercept = self._raw_weights()
+        weights, intercept = self.raw_weights()
         return LinearModel.of(
             weights[:n_features],
             intercept=intercept,
@@ -80,15 +82,9 @@ class LinearModel(SavedModel, LinearRanker):
             training=self.training_,
         )
 
-    def _scores(self, x: Any) -> Array:
-        weights, intercept = self._raw_weights()
-        return linear_scores(x, weights) + intercept
-
-    def _raw_weights(self) -> tuple[Array, float]:
-        """Weights of the features as they are given, and the intercept."""
-        if self.standardisation_ is None:
-            return self.coef_, self.intercept_
-        return folded(self.coef_, self.intercept_, self.standardisation_)
+    def raw_weights(self) -> LinearWeights:
+        """w and c of x · w + c, the scores of features as `predict` takes them: ``standardisation_`` is folded in."""
+        return folded(checked_weights(self), standardisation_of(self, None))
 
     def __repr__(self) -> str:
         if not hasattr(self, "coef_"):

@@ -20,6 +20,7 @@ from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.errors import ParameterError, ParseError
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.learned import checked_stumps, checked_weights
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.standardisation import Standardisation, standardisation_of
@@ -108,35 +109,18 @@ def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> di
 
 
 def _weights_of(ranker: Any) -> dict[str, Any]:
-    name = type(ranker).__name__
     if not isinstance(ranker, LinearRanker):
+        name = type(ranker).__name__
         why = ": a kernel ranker needs its training data to score with" if hasattr(ranker, "kernel") else ""
         raise ParameterError(f"ranker must be a linear one, such as RankRLS, or RankBoost, not {name}{why}")
-    _check_fitted(ranker, "coef_")
-    weights = np.ascontiguousarray(ranker.coef_, dtype=np.float64)
-    intercept = float(getattr(ranker, "intercept_", 0.0))
-    _check_finite(ranker, weights, intercept)
+    weights, intercept = checked_weights(ranker)
     return {"intercept": intercept, "weights": _pairs(weights)}
 
 
 def _stumps_of(ranker: Any) -> dict[str, Any]:
     """Features from 1, thresholds and weights, in the order of the rounds."""
-    _check_fitted(ranker, "stump_weights_")
-    thresholds, weights = ranker.stump_thresholds_, ranker.stump_weights_
-    _check_finite(ranker, thresholds, weights)
-    columns = ((ranker.stump_features_ + 1).tolist(), thresholds.tolist(), weights.tolist())
-    return {"stumps": list(zip(*columns, strict=True))}
-
-
-def _check_fitted(ranker: Any, learned: str) -> None:
-    if not hasattr(ranker, learned):
-        raise ParameterError(f"ranker: this {type(ranker).__name__} is not fitted yet: call fit first")
-
-
-def _check_finite(ranker: Any, *numbers: Any) -> None:
-    if not all(np.isfinite(values).all() for values in numbers):
-        name = type(ranker).__name__
-        raise ParameterError(f"ranker: the weights of this {name} are not all finite, so it cannot rank")
+    features, thresholds, weights = checked_stumps(ranker)
+    return {"stumps": list(zip((features + 1).tolist(), thresholds.tolist(), weights.tolist(), strict=True))}
 
 
 def _pairs(weights: Array) -> list[tuple[int, float]]:

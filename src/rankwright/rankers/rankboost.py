@@ -19,7 +19,8 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.rankers.stump_model import Columns, StumpRanker
+from rankwright.rankers.learned import Columns
+from rankwright.rankers.stump_model import StumpRanker
 from rankwright.selection.search import Estimate, estimates, first_best, optional_measures
 
 if TYPE_CHECKING:

@@ -45,9 +45,6 @@ class RegressionRanker(LinearClosedFormRanker):
     array([4.])
     """
 
-    def _scores(self, x: Any) -> Array:
-        return super()._scores(x) + self.intercept_
-
     def _solve(self, queries: Queries, alphas: Array) -> Array:
         check_features(queries)  # here, where the queries still have their names
         self._means = _mean(queries.X), float(queries.y.mean()) if queries.n_documents else 0.0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
 from rankwright.errors import ParameterError
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.learned import LinearWeights
 
 Array = npt.NDArray[np.float64]
 
@@ -25,7 +26,7 @@ def standardisation_of(ranker: Any, scaler: Any) -> Standardisation | None:
     """What was done to the features that a fitted ranker was trained on: by a scaler, or as its model file says."""
     own = getattr(ranker, "standardisation_", None)
     if scaler is None:
-        return own
+        return None if own is None else _checked(ranker, *own)
     if own is not None:
         raise ParameterError("scaler: this model has a scaler of its own, so leave it out")
     _check_kind(scaler)
@@ -36,7 +37,20 @@ def standardisation_of(ranker: Any, scaler: Any) -> Standardisation | None:
         )
     _check_features(ranker, scaler)
     mean = scaler.mean_ if scaler.with_mean else np.zeros_like(scaler.mean_)
-    return Standardisation(mean, scaler.scale_)
+    return _checked(ranker, mean, scaler.scale_)
+
+
+def _checked(ranker: Any, mean: Any, scale: Any) -> Standardisation:
+    """Numbers that can be computed with, one of each for every feature."""
+    by = Standardisation(np.asarray(mean), np.asarray(scale))
+    for values in by:
+        if values.shape != (ranker.n_features_in_,) or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise ParameterError(
+                f"scaler: mean and scale must be a finite number for each of the {ranker.n_features_in_} features"
+            )
+    if (by.scale <= 0).any():
+        raise ParameterError("scaler: the scale of every feature must be above 0")
+    return by
 
 
 def _check_kind(scaler: Any) -> None:
@@ -59,12 +73,14 @@ def _check_features(ranker: Any, scaler: GlobalStandardScaler) -> None:
         raise ParameterError("scaler has other features than the ranker, or has them in another order")
 
 
-def folded(weights: Array, intercept: float, standardisation: Standardisation) -> tuple[Array, float]:
-    """w / σ and b − Σ w μ / σ: the same scores from features as they were before the scaler."""
+def folded(learned: LinearWeights, by: Standardisation | None) -> LinearWeights:
+    """w / σ and c − Σ w μ / σ: the same scores from features as they were before the scaler, if there is one."""
+    if by is None:
+        return learned
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        raw = weights / standardisation.scale
-        shifted = float(intercept - raw @ standardisation.mean)
-    kept = np.isfinite(raw).all() and np.array_equal(raw != 0, weights != 0)
-    if not (kept and np.isfinite(shifted)):
+        raw = learned.weights / by.scale
+        intercept = float(learned.intercept - raw @ by.mean)
+    kept = np.isfinite(raw).all() and np.array_equal(raw != 0, learned.weights != 0)
+    if not (kept and np.isfinite(intercept)):
         raise ParameterError("scaler: a weight over a standard deviation is too large or too small for float64")
-    return raw, shifted
+    return LinearWeights(raw, intercept)

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.engines.threads import for_query_ranges
 from rankwright.rankers import boosting_kernels as kernels
 from rankwright.rankers.base import Ranker
+from rankwright.rankers.learned import Array, Columns, Stumps, checked_stumps
 from rankwright.rankers.saved_model import SavedModel
-
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
 
 # Rows that a thread scores at least.
 _ROWS_PER_BLOCK = 1024
@@ -28,8 +25,12 @@ class StumpRanker(Ranker):
     stump_thresholds_: Array
     stump_weights_: Array
 
+    def stumps(self) -> Stumps:
+        """Features, thresholds and weights; an error tells if they were set to what no score can be computed from."""
+        return checked_stumps(self)
+
     def _scores(self, x: Any) -> Array:
-        return stump_scores(x, self.stump_features_, self.stump_thresholds_, self.stump_weights_)
+        return stump_scores(x, *self.stumps())
 
 
 class StumpModel(SavedModel, StumpRanker):
@@ -62,6 +63,8 @@ class StumpModel(SavedModel, StumpRanker):
     StumpModel(RankBoost, 20 features, 9 stumps)
     """
 
+    _n_features_uncut: int  # of a model that was cut: its stumps may still ask for all of them
+
     @classmethod
     def of(
         cls,
@@ -83,16 +86,20 @@ class StumpModel(SavedModel, StumpRanker):
 
     def cut_to(self, n_features: int) -> StumpModel:
         """The model for data whose features after the first n are all 0, and not there."""
-        return StumpModel.of(
-            self.stump_features_,
-            self.stump_thresholds_,
-            self.stump_weights_,
+        model = StumpModel.of(
+            *self.stumps(),
             n_features=n_features,
             feature_names=self._names_of(n_features),
             ranker=self.ranker_,
             parameters=self.parameters_,
             training=self.training_,
         )
+        model._n_features_uncut = self.n_features_in_
+        return model
+
+    def stumps(self) -> Stumps:
+        """Features, thresholds and weights, also those of features that the model was cut by."""
+        return checked_stumps(self, getattr(self, "_n_features_uncut", None))
 
     def __repr__(self) -> str:
         if not hasattr(self, "stump_weights_"):

@@ -45,7 +45,7 @@ class ScoredQueries:
         self.queries = queries
         self.scores = ranker.predict(queries)
         with np.errstate(over="ignore"):
-            self.length = float(np.linalg.norm(ranker.coef_))
+            self.length = float(np.linalg.norm(ranker.raw_weights().weights))
         if not np.isfinite(self.length):
             raise ParameterError("ranker: its weights are so large that their squares overflow")
         self.blocks = QueryBlocks(ranker._columns_of(queries), queries.grouping)
