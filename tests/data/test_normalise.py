@@ -280,3 +280,42 @@ def test_whole_queries_are_normalised(case):
     np.testing.assert_array_equal(scaled.qid, qid)
     assert scaled.feature_names == queries.feature_names
     assert scaled.doc_ids.tolist() == documents
+
+
+@pytest.mark.parametrize("names", [None, ["bm25", "age"]], ids=["unnamed", "named"])
+@pytest.mark.parametrize("scaler", SCALERS, ids=repr)
+def test_scalers_take_queries_as_rankers_do(scaler, names):
+    x, qid = np.array([[1.0, 5.0], [4.0, 5.0], [2.0, 7.0], [3.0, 7.5]]), ["b", "a", "b", "a"]
+    queries = rw.Queries(x, [0, 1, 2, 0], qid, feature_names=names, doc_ids=list("wxyz"))
+    fitted = clone(scaler).fit(queries)
+    expected = clone(scaler).fit_transform(x, qid=qid)
+    for scaled in (fitted.transform(queries), clone(scaler).fit_transform(queries), normalised(queries, fitted)):
+        np.testing.assert_array_equal(scaled.X, expected)
+        assert (scaled.y.tolist(), scaled.qid.tolist(), scaled.doc_ids.tolist()) == ([0, 1, 2, 0], qid, list("wxyz"))
+        assert scaled.has_feature_names == (names is not None)
+        assert scaled.feature_names == queries.feature_names
+    assert list(getattr(fitted, "feature_names_in_", [])) == (names or [])
+    with pytest.raises(rw.ParameterError, match="y and qid are part of the Queries"):
+        clone(scaler).fit(queries, qid=qid)
+    with pytest.raises(rw.DataError, match="X has 1 features, but the data that the scaler was fitted on have 2"):
+        fitted.transform(rw.Queries(x[:, :1], queries.y, qid))
+    if names is not None:
+        with pytest.raises(rw.DataError, match="X has other features than the data that the scaler was fitted on"):
+            fitted.transform(rw.Queries(x, queries.y, qid, feature_names=["age", "bm25"]))
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=repr)
+def test_a_ranker_of_normalised_unnamed_features_takes_named_ones(scaler):
+    train = rw.datasets.make_queries(12, 5, 4, n_informative=2, n_correlated=1).queries
+    ranker = rw.RankRLS().fit(normalised(train, clone(scaler).fit(train)))
+    assert not hasattr(ranker, "feature_names_in_")
+    named = rw.Queries(train.X, train.y, train.qid, feature_names=list("abcd"))
+    np.testing.assert_array_equal(ranker.predict(named), ranker.predict(train.X))
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=repr)
+def test_a_pipeline_takes_queries(scaler):
+    queries = rw.datasets.make_queries(12, 5, 4, n_informative=2, n_correlated=1).queries
+    pipeline = make_pipeline(clone(scaler), rw.RankRLS()).fit(queries)
+    scaled = clone(scaler).fit_transform(queries)
+    np.testing.assert_array_equal(pipeline.predict(queries), rw.RankRLS().fit(scaled).predict(scaled))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -9,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from rankwright.data.grouping import Grouping
+from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
 from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import DataError
@@ -26,8 +28,20 @@ class _Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
     def fit_transform(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Any:
-        """Fit to X and return it scaled."""
+        """Fit to X and return it scaled; `Queries` come back as Queries."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
+
+    def transform(self, X: Any, qid: npt.ArrayLike | None = None) -> Any:
+        """X scaled, its rows in the order given; `Queries`, which bring qid with them, come back as Queries."""
+        scaled = self._scaled(*self._given(X, None, qid, reset=False))
+        if not isinstance(X, Queries):
+            return scaled
+        names = X.feature_names if X.has_feature_names else None
+        return Queries(scaled, X.supervision, X.qid, feature_names=names, doc_ids=X.doc_ids)
+
+    @abstractmethod
+    def _scaled(self, x: Any, grouping: Grouping) -> Any:
+        """Validated features, scaled."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -36,17 +50,25 @@ class _Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _given(self, X: Any, y: Any, qid: npt.ArrayLike | None, *, reset: bool) -> tuple[Any, Grouping]:
+        """The features, and which query each row belongs to."""
+        if isinstance(X, Queries):
+            check_comes_alone(y, qid)
+            return self._validated(X, reset=reset), X.grouping
+        x = self._validated(X, reset=reset)
+        return x, Grouping(qid, x.shape[0])
+
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """X as a float array in C order or canonical CSR. Infinity passes: callers find it and its place."""
-        x = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            order="C",
-            ensure_all_finite=False,
-        )
+        form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", "ensure_all_finite": False}
+        if isinstance(X, Queries):
+            if reset:
+                note_features(self, X)
+            elif hasattr(self, "n_features_in_"):  # nothing is learned for QueryMinMaxScaler, which need not be fitted
+                check_noted_features(self, X, "X", "the data that the scaler was fitted on")
+            x = check_array(X.X, **form)
+        else:
+            x = validate_data(self, X, reset=reset, **form)
         if sp.issparse(x) and not x.has_canonical_format:
             x = x.copy()
             x.sum_duplicates()
@@ -84,16 +106,13 @@ class QueryMinMaxScaler(_Scaler):
     """
 
     def fit(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> QueryMinMaxScaler:
-        """Note the number and names of the features."""
-        Grouping(qid, self._validated(X, reset=True).shape[0])
+        """Note the number and names of the features. X may be `Queries`, which bring qid with them."""
+        self._given(X, y, qid, reset=True)
         return self
 
-    def transform(self, X: Any, qid: npt.ArrayLike | None = None) -> Any:
-        """X scaled within each query, its rows in the order given."""
+    def _scaled(self, x: Any, grouping: Grouping) -> Any:
         from rankwright.data import normalise_kernels as kernels
 
-        x = self._validated(X, reset=False)
-        grouping = Grouping(qid, x.shape[0])
         order = np.arange(x.shape[0]) if grouping.order is None else grouping.order
         values = _read_only(x.data if sp.issparse(x) else x)
         scaled = np.empty(values.shape, values.dtype)
@@ -171,8 +190,8 @@ class GlobalStandardScaler(_Scaler):
         self.with_mean = with_mean
 
     def fit(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> GlobalStandardScaler:
-        """Learn the mean and standard deviation of each feature."""
-        x = self._checked(X, reset=True)
+        """Learn the mean and standard deviation of each feature. X may be `Queries`."""
+        x, _ = self._given(X, y, qid, reset=True)
         with np.errstate(over="ignore", invalid="ignore"):  # told below, with the column's name
             moments = (_sparse_moments if sp.issparse(x) else _dense_moments)(x)
         constant = moments.low >= moments.high  # or nothing but NaN
@@ -189,10 +208,7 @@ class GlobalStandardScaler(_Scaler):
         self.mean_: npt.NDArray[np.float64] = np.where(moments.low == moments.high, moments.low, moments.mean)
         return self
 
-    def transform(self, X: Any, qid: npt.ArrayLike | None = None) -> Any:
-        """X with each feature standardised by what ``fit`` has learned."""
-        check_is_fitted(self)
-        x = self._checked(X, reset=False)
+    def _scaled(self, x: Any, grouping: Grouping) -> Any:
         if sp.issparse(x):
             return _with_data(x, (x.data / self.scale_[x.indices]).astype(x.dtype, copy=False))
         from rankwright.data import normalise_kernels as kernels
@@ -205,8 +221,10 @@ class GlobalStandardScaler(_Scaler):
         )
         return out
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        x = self._validated(X, reset=reset)
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        if not reset:
+            check_is_fitted(self)
+        x = super()._validated(X, reset=reset)
         if sp.issparse(x) and self.with_mean:
             raise DataError(
                 "X is sparse, and subtracting the mean would make it dense: use GlobalStandardScaler(with_mean=False)"
@@ -224,7 +242,7 @@ class GlobalStandardScaler(_Scaler):
 
 
 def normalised(queries: Queries, scaler: Any) -> Queries:
-    """The same queries with their features transformed by a scaler that has been fitted.
+    """The same queries with their features transformed by a scaler that has been fitted: ``scaler.transform(queries)``.
 
     >>> import rankwright as rw
     >>> from rankwright.data.normalise import QueryMinMaxScaler, normalised
@@ -232,13 +250,8 @@ def normalised(queries: Queries, scaler: Any) -> Queries:
     >>> normalised(queries, QueryMinMaxScaler()).X.ravel()
     array([0., 0., 1.])
     """
-    return Queries(
-        scaler.transform(queries.X, qid=queries.qid),
-        queries.supervision,
-        queries.qid,
-        feature_names=queries.feature_names,
-        doc_ids=queries.doc_ids,
-    )
+    scaled: Queries = scaler.transform(queries)
+    return scaled
 
 
 class _Moments(NamedTuple):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwright.data.centred import check_features
 from rankwright.data.grouping import Grouping
+from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
@@ -51,16 +52,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def _given_queries(self, X: Any, y: Any, qid: Any, *, reset: bool) -> Queries:
         if isinstance(X, Queries):
-            if y is not None or qid is not None:
-                raise ParameterError("y and qid are part of the Queries that were given as X: leave them out")
-            if not reset:
-                self._check_same_features(X, "X", "earlier queries")
-                return X
-            self.n_features_in_ = X.n_features
-            if X.has_feature_names:
-                self.feature_names_in_ = np.array(X.feature_names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            check_comes_alone(y, qid)
+            if reset:
+                note_features(self, X)
+            else:
+                check_noted_features(self, X, "X", "earlier queries")
             return X
         self._check_has_grades(y)
         x = self._validated(X, reset=reset)
@@ -82,16 +78,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             return None
         if not isinstance(valid, Queries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
-        self._check_same_features(valid, "valid", "the training data")
+        check_noted_features(self, valid, "valid", "the training data")
         check_features(valid, "valid: ")
         return valid
-
-    def _check_same_features(self, queries: Queries, what: str, known: str) -> None:
-        if queries.n_features != self.n_features_in_:
-            raise DataError(f"{what} has {queries.n_features} features, but {known} have {self.n_features_in_}")
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and queries.has_feature_names and tuple(names) != queries.feature_names:
-            raise DataError(f"{what} has other features than {known}, or has them in another order")
 
     def predict(self, X: Any) -> Array:
         """One score for each row of X, which may be `Queries`: the higher, the better its place.
