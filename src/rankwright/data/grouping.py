@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.arrays import refuse_masked
 from rankwright.errors import DataError
 
 
@@ -95,7 +96,12 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     """One id per row as an array that can be compared: no id at all means one query."""
     if qid is None:
         return np.zeros(n_rows, dtype=np.int64)
-    ids = np.asarray(qid)
+    try:
+        given = np.asanyarray(qid)
+    except ValueError as error:  # lists of several lengths
+        raise DataError(f"query ids must be single values: {error}") from None
+    refuse_masked(given, "query ids")
+    ids = np.asarray(given)
     if isinstance(qid, list | tuple) and _numpy_would_merge(qid, ids):
         ids = np.empty(len(qid), dtype=object)
         ids[:] = qid
@@ -103,6 +109,8 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
         ids = ids[:, 0]
     if ids.ndim != 1 or len(ids) != n_rows:
         raise DataError(f"qid must give one query id for each of the {n_rows} rows, not an array of shape {ids.shape}")
+    if ids.dtype.kind == "c" or (ids.dtype.kind == "O" and any(isinstance(value, complex) for value in ids)):
+        raise DataError("query ids must not be complex numbers: give whole numbers or names")
     if ids.dtype.kind == "f":
         missing = np.isnan(ids)
     elif ids.dtype.kind == "O":

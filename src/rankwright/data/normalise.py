@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from rankwright.data.arrays import validated_features
 from rankwright.data.grouping import Grouping
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
@@ -60,19 +61,13 @@ class _Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """X as a float array in C order or canonical CSR. Infinity passes: callers find it and its place."""
-        form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", "ensure_all_finite": False}
-        if isinstance(X, Queries):
-            if reset:
-                note_features(self, X)
-            elif hasattr(self, "n_features_in_"):  # nothing is learned for QueryMinMaxScaler, which need not be fitted
-                check_noted_features(self, X, "X", "the data that the scaler was fitted on")
-            x = check_array(X.X, **form)
-        else:
-            x = validate_data(self, X, reset=reset, **form)
-        if sp.issparse(x) and not x.has_canonical_format:
-            x = x.copy()
-            x.sum_duplicates()
-        return x
+        if not isinstance(X, Queries):
+            return validated_features(self, X, reset=reset, order="C")
+        if reset:
+            note_features(self, X)
+        elif hasattr(self, "n_features_in_"):  # nothing is learned for QueryMinMaxScaler, which need not be fitted
+            check_noted_features(self, X, "X", "the data that the scaler was fitted on")
+        return X.X if sp.issparse(X.X) else np.ascontiguousarray(X.X)
 
     def _column_name(self, column: int) -> str:
         names = getattr(self, "feature_names_in_", None)

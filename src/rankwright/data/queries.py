@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.arrays import checked_features, real_numbers, refuse_masked
 from rankwright.data.grouping import Grouping, own_and_frozen
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import DataError
@@ -63,7 +64,7 @@ class Queries:
         feature_names: Sequence[str] | None = None,
         doc_ids: npt.ArrayLike | None = None,
     ) -> None:
-        supervision = y if isinstance(y, FullRanking | PreferenceGraph | Grades) else Grades(np.asarray(y))
+        supervision = y if isinstance(y, FullRanking | PreferenceGraph | Grades) else Grades(y)  # type: ignore[arg-type]
         x, names = _features(X, len(supervision))
         if x.shape[0] != len(supervision):
             raise DataError(f"X has {x.shape[0]} rows, but the supervision has {len(supervision)}")
@@ -281,22 +282,14 @@ def _features(X: Any, n_rows: int) -> tuple[Features, Sequence[str] | None]:
         from rankwright.data.frames import frame_to_matrix
 
         X, names = frame_to_matrix(X)
-    if np.ma.isMaskedArray(X):
-        X = np.ma.filled(X.astype(X.dtype if X.dtype == np.float32 else np.float64), np.nan)
-    x: Features = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    x: Features = checked_features(X)
+    if sp.issparse(x):
+        return _read_only(x), names
+    if not isinstance(x, np.ndarray) or x.dtype not in (np.float32, np.float64):
+        x = real_numbers(x, "features")
     if x.ndim != 2:
         raise DataError(f"X must have two dimensions (documents × features), not {x.ndim}")
-    if x.dtype.kind == "c":
-        raise DataError("features must be real numbers, not complex ones")
-    if x.dtype not in (np.float32, np.float64):
-        try:
-            x = x.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"features must be numbers: {error}") from None
-    if sp.issparse(x) and not x.has_canonical_format:
-        x = x.copy()  # the caller's arrays stay as they are
-        x.sum_duplicates()
-    return _read_only(x), names
+    return _read_only(np.asarray(x)), names
 
 
 def _read_only(x: Features) -> Features:
@@ -327,7 +320,9 @@ def _feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, .
 def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[np.str_] | None:
     if doc_ids is None:
         return None
-    ids = np.asarray(doc_ids)
+    given = np.asanyarray(doc_ids)
+    refuse_masked(given, "document ids")
+    ids = np.asarray(given)
     ids = own_and_frozen(ids) if ids.dtype.kind == "U" else ids.astype(np.str_)
     if ids.shape != (n_rows,):
         raise DataError(f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.arrays import real_numbers
 from rankwright.data.grouping import Grouping, own_and_frozen
 from rankwright.errors import DataError
 
@@ -20,10 +21,7 @@ class _Remade:
 
 
 def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be numbers: {error}") from None
+    column = real_numbers(values, name)
     if isinstance(values, np.ndarray) and values.dtype != np.float64:
         column.setflags(write=False)  # it was made here: no need to copy it once more
     if column.ndim == 2 and column.shape[1] == 1:

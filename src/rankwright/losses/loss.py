@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.arrays import real_numbers
 from rankwright.data.queries import Queries
 from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import DataError, ParameterError
@@ -83,7 +84,7 @@ class QueryLosses(ABC):
 
     def grouped(self, values: npt.ArrayLike, name: str) -> Array:
         """A number for each row, checked, with each query's rows together."""
-        given = np.asarray(values, dtype=np.float64)
+        given = real_numbers(values, f"{name}s")
         if given.shape != (self.n_documents,):
             raise DataError(f"there must be one {name} for each of the {self.n_documents} rows, not {given.shape}")
         if not np.isfinite(given).all():
@@ -133,7 +134,7 @@ def query_weights(queries: Queries, sample_weight: npt.ArrayLike | None) -> Arra
     """A weight for each query, given so or as one for each row that is the same throughout a query; 1 by default."""
     if sample_weight is None:
         return np.ones(queries.n_queries)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = real_numbers(sample_weight, "sample weights")
     if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ParameterError("sample_weight must be finite numbers of at least 0")
     if len(weights) == queries.n_queries:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.arrays import real_numbers
 from rankwright.data.queries import Queries
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph
 from rankwright.engines.threads import for_query_ranges
@@ -248,10 +249,7 @@ class RankedQueries:
 
 
 def _checked_scores(scores: npt.ArrayLike, queries: Queries) -> Values:
-    try:
-        checked = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"scores must be numbers: {error}") from None
+    checked = real_numbers(scores, "scores")
     if checked.ndim == 2 and checked.shape[1] == 1:
         checked = checked[:, 0]
     if checked.shape != (queries.n_documents,):

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from rankwright.data.arrays import validated_features
 from rankwright.data.centred import check_features
 from rankwright.data.grouping import Grouping
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
@@ -69,9 +70,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """X as a float array or CSR. NaN and infinity pass here; where they would count, their place is told."""
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
-        )
+        return validated_features(self, X, reset=reset)
 
     def _validation_queries(self, valid: Any) -> Queries | None:
         if valid is None:

@@ -115,9 +115,6 @@ def stump_scores(x: Any, features: Columns, thresholds: Array, weights: Array) -
     scores, blocks = np.empty(n_rows), np.append(np.arange(0, n_rows, _ROWS_PER_BLOCK), n_rows)
     stumps = (columns, thresholds, weights)
     if sp.issparse(x):
-        if not x.has_canonical_format:
-            x = x.copy()
-            x.sum_duplicates()
         place = np.full(n_columns, -1)
         place[used[used < n_columns]] = np.flatnonzero(used < n_columns)
 
