@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwright.engines import threads
+from rankwright.errors import ParameterError
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 9))
@@ -93,3 +95,34 @@ def test_work_that_needs_the_pool_within_the_pool(monkeypatch):
     caller.start()
     caller.join(60)
     assert finished == [[10_000] * 8]
+
+
+@pytest.mark.parametrize("count", ["", "many", "0", "-1", "2.5", "1e3", "٣", "1025", "99999999999", "9" * 5000])
+def test_numbers_of_threads_that_cannot_be(monkeypatch, count):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", count)
+    with pytest.raises(ParameterError, match="RANKWRIGHT_THREADS must be a whole number from 1 to 1024") as told:
+        threads.thread_count()
+    assert len(str(told.value)) < 200
+
+
+def test_the_most_threads_that_can_be(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "0001024")
+    assert threads.thread_count() == 1024
+
+
+def test_threads_that_the_system_does_not_give(monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "7")
+    start = threading.Thread.start
+    started = []
+
+    def start_few(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_few)
+    with pytest.raises(ParameterError, match="can't start new thread: set RANKWRIGHT_THREADS to less than 7"):
+        threads.for_query_ranges(lambda first, last: time.sleep(0.01), np.arange(0, 100_001, 10))
+    with pytest.raises(ParameterError, match="set RANKWRIGHT_THREADS to less than 7"):
+        list(threads.map_in_order(lambda _: time.sleep(0.01), range(9)))

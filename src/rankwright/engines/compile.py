@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.dispatcher import Dispatcher
+
+from rankwright.engines.cache import KernelCache, warn_not_kept
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -29,8 +32,10 @@ def summing_kernel(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    try:
-        compiled: F = numba.njit(nogil=True, error_model="numpy", cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep it in can be written to: compile anew in each process
-        compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    return compiled
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if isinstance(compiled, Dispatcher):  # and not the plain function, with NUMBA_DISABLE_JIT
+        try:
+            compiled._cache = KernelCache(function)  # type: ignore[attr-defined]
+        except (RuntimeError, OSError) as error:  # there is no folder to keep it in
+            warn_not_kept(f"({error})")
+    return cast(F, compiled)

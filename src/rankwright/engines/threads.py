@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ R = TypeVar("R")
 
 _ENVIRONMENT = "RANKWRIGHT_THREADS"
 
+# More than any machine has processors; each takes memory, and a system has only so many.
+_MOST_THREADS = 1024
+
 # Below this many documents a second thread costs more than it brings.
 _DOCUMENTS_WORTH_A_THREAD = 4096
 
@@ -29,8 +32,13 @@ def thread_count() -> int:
     wanted = os.environ.get(_ENVIRONMENT)
     if wanted is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    if not (wanted.isascii() and wanted.isdecimal()) or int(wanted) < 1:
-        raise ParameterError(f"{_ENVIRONMENT} must be a whole number of at least 1, not {wanted!r}")
+    digits = wanted.lstrip("0")
+    is_number = wanted.isascii() and wanted.isdecimal() and len(digits) <= len(str(_MOST_THREADS))
+    if not is_number or not 1 <= int(wanted) <= _MOST_THREADS:
+        raise ParameterError(
+            f"{_ENVIRONMENT} must be a whole number from 1 to {_MOST_THREADS}, not {wanted[:40]!r}: "
+            "as many as there are processors are enough"
+        )
     return int(wanted)
 
 
@@ -55,6 +63,15 @@ def _pool_of_process(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="rankwright", initializer=_here.enter)
 
 
+def _submit(pool: ThreadPoolExecutor, work: Callable[..., R], *arguments: Any) -> Future[R]:
+    try:
+        return pool.submit(work, *arguments)
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        raise ParameterError(f"{error}: set {_ENVIRONMENT} to less than {thread_count()}") from error
+
+
 def split_by_size(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
     """Cut the queries into at most ``parts`` runs [first, last) of nearly equal numbers of documents."""
     queries, documents = len(offsets) - 1, int(offsets[-1])
@@ -72,8 +89,10 @@ def for_query_ranges(work: Callable[[int, int], None], offsets: npt.NDArray[np.i
         for first, last in ranges:
             work(first, last)
         return
-    pending = [_pool(thread_count()).submit(work, first, last) for first, last in ranges[1:]]
+    pending: list[Future[None]] = []
     try:
+        for first, last in ranges[1:]:
+            pending.append(_submit(_pool(thread_count()), work, first, last))
         work(*ranges[0])
     finally:
         wait(pending)  # they write into the caller's arrays
@@ -116,7 +135,7 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     in_flight: list[Future[R]] = []
     try:
         for item in items:
-            in_flight.append(pool.submit(work, item))
+            in_flight.append(_submit(pool, work, item))
             if len(in_flight) > 2 * threads:
                 yield in_flight.pop(0).result()
         while in_flight:
