@@ -517,6 +517,6 @@ def test_real_collections(real_data):
 def test_nothing_is_read_twice_without_need(tmp_path, monkeypatch):
     calls = []
     original = reader._read
-    monkeypatch.setattr(reader, "_read", lambda layout: calls.append(layout) or original(layout))
+    monkeypatch.setattr(reader, "_read", lambda *asked: calls.append(asked) or original(*asked))
     read(tmp_path, "1 qid:1 1:1 2:2\n0 qid:1 1:1 2:2\n")
     assert len(calls) == 1

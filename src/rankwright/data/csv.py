@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from rankwright.data.changes import told_if_changed
 from rankwright.data.frames import from_frame
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
@@ -25,7 +26,8 @@ def read_csv(
     The columns named by ``label``, ``qid`` and ``doc`` are the grades, the queries and the document ids (``label``,
     ``qid`` and ``doc_id`` by default); all others are features, and must be numbers. An empty field is missing: NaN.
     """
-    table = _table(input_file(path))
+    with told_if_changed(path):
+        table = _table(input_file(path))
     _check_names_and_text(path, table)
     try:
         return from_frame(table, label=label or "label", qid=qid or "qid", doc=doc)

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
+from rankwright.data.changes import told_if_changed
 from rankwright.data.columns import (
     LABEL_COLUMNS,
     N_FEATURES,
@@ -119,7 +120,7 @@ def read_parquet(
     features : sequence of str, optional
         The feature columns, in order; for CSR features, the names of all features.
     """
-    with _told_as_parse_errors(path), pq.ParquetFile(path) as file:
+    with told_if_changed(path), _told_as_parse_errors(path), pq.ParquetFile(path) as file:
         schema = as_narwhals(file.schema_arrow.empty_table()).schema
         note = _note_from_json(file.metadata.metadata or {})
         if note is None:

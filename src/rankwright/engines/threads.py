@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import pairwise
@@ -125,8 +125,11 @@ def _threads_to_use() -> int:
     return 1 if _here.is_worker else thread_count()
 
 
-def map_in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Yield ``work(item)`` for every item, in order, keeping only a few items in flight."""
+def map_in_order(work: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
+    """Yield ``work(item)`` for every item, in order, keeping only a few items in flight.
+
+    Who may leave before the end closes the generator: that waits for the items in flight.
+    """
     threads = _threads_to_use()
     if threads == 1:
         yield from map(work, items)

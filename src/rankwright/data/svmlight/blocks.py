@@ -1,14 +1,16 @@
-"""A text file as a series of blocks of whole lines, from a memory map or out of a gzip stream."""
+"""A text file, plain, compressed or a pipe, as a series of blocks of whole lines in memory of our own.
+
+Nothing is parsed in place: whoever writes to the file meanwhile cannot change a block that has been read, so that
+the arrays made for its lines are large enough for them. That the file has changed is told at the end.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
-import mmap
-import os
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -16,7 +18,8 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.errors import ParseError
+from rankwright.data.changes import CHANGED, size_and_time
+from rankwright.errors import DataError, ParseError
 
 Text = npt.NDArray[np.uint8]
 
@@ -24,160 +27,125 @@ BLOCK = 1 << 21  # small enough to stay in the cache, large enough that handing 
 SAMPLE = 1 << 16  # enough to see what a file is like
 SAMPLES = 8
 PADDING = 32  # kernels may look at a few bytes behind the last line
-_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14: map a whole range in one call
+LONGEST_LINE = 1 << 30  # bytes
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class Block:
-    """The whole lines text[start:stop]; the last byte is a newline, and PADDING bytes follow it."""
+    """The whole lines text[start:stop]; the last byte is a newline, and PADDING bytes that mean nothing follow it."""
 
     text: Text
     start: int
     stop: int
-
-    def prepare(self) -> None:
-        """Called before the block is looked at."""
-
-    def release(self) -> None:
-        """Called when the block has been parsed."""
-
-
-@dataclass(frozen=True)
-class _MappedBlock(Block):
-    """A block of a memory map, whose pages are mapped in one call and given back when it is done."""
-
-    memory: mmap.mmap
-
-    def prepare(self) -> None:
-        self._advise(_POPULATE_READ)
+    _memory: bytearray
+    _free: list[bytearray]
 
     def release(self) -> None:
-        # A page shared with a neighbour that is still being parsed just comes back from the page cache.
-        self._advise(getattr(mmap, "MADV_DONTNEED", _POPULATE_READ))
-
-    def _advise(self, advice: int) -> None:
-        if hasattr(self.memory, "madvise"):
-            first = self.start - self.start % mmap.PAGESIZE
-            with suppress(OSError, ValueError):  # advice only: an older kernel may not know it
-                self.memory.madvise(advice, first, self.stop - first)
+        """Called when the block has been parsed: its memory is used for another."""
+        self._free.append(self._memory)
 
 
-class MappedFile(AbstractContextManager["MappedFile"]):
-    """A plain text file through a memory map."""
+class TextFile(AbstractContextManager["TextFile"]):
+    """A file that is read as often as needed, always the one that was opened, even if another takes its name.
 
-    def __init__(self, path: Path) -> None:
-        self._memory: mmap.mmap | None = None
-        with path.open("rb") as file:
-            self.size = os.fstat(file.fileno()).st_size
-            if self.size:
-                self._memory = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ)
+    ``size`` is 0 where it is known at the end only: in what is compressed, and in a pipe. When the file is closed,
+    a :class:`ParseError` tells if it was changed meanwhile, instead of whatever error that has led to.
+    """
 
-    def __exit__(self, *error: Any) -> None:
-        if self._memory is not None:
-            with suppress(BufferError):  # a block still in flight holds it, and lets it go by itself
-                self._memory.close()
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file, self._stream = path, file, file
+        self._state = self._size_and_time()
+        self.size = 0 if self._state is None else self._state[0]
+        if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
+            self._stream, self.size = cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb")), 0
+        file.seek(0)
 
-    def samples(self) -> Iterator[Block]:
-        """A few stretches of lines, the first and the last lines of the file among them."""
-        memory = self._memory
-        if memory is None:
-            return
-        step = max(SAMPLE, len(memory) // SAMPLES)
-        seen = 0
-        for place in [*range(0, len(memory) - SAMPLE, step), max(0, len(memory) - SAMPLE)]:
-            start = memory.rfind(b"\n", 0, place) + 1 if place else _text_start(memory)
-            stop = memory.find(b"\n", min(place + SAMPLE, len(memory))) + 1 or len(memory)
-            if start >= seen:  # not on a line so long that it has been sampled already
-                yield whole_lines(memory[start:stop])
-                seen = stop
-
-    def blocks(self) -> Iterator[Block]:
-        """The lines of the file, in order."""
-        memory = self._memory
-        if memory is None:
-            return
-        text = np.frombuffer(memory, dtype=np.uint8)
-        # The last lines are copied, so that no kernel looks behind the end of the map.
-        tail = memory.rfind(b"\n", 0, max(0, len(memory) - PADDING)) + 1
-        start = _text_start(memory)
-        while start < tail:
-            stop = tail if start + BLOCK >= tail else memory.find(b"\n", start + BLOCK, tail) + 1
-            yield _MappedBlock(text, start, stop, memory)
-            start = stop
-        rest = memory[max(start, tail) :]
-        if rest:
-            yield whole_lines(rest)
-
-
-class StreamedFile(AbstractContextManager["StreamedFile"]):
-    """A text file that can only be read from its start: compressed by gzip, or a pipe."""
-
-    def __init__(self, path: Path, stream: BinaryIO) -> None:
-        self._path = path
-        self.size = 0  # how much text is in it is known at its end only
-        self._stream = stream
-
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        state = self._size_and_time()
         self._stream.close()
+        self._file.close()
+        if state != self._state and (kind is None or issubclass(kind, DataError)):
+            raise ParseError(self._path, CHANGED) from None
+
+    def _size_and_time(self) -> tuple[int, int] | None:
+        """What tells that a file has changed; None for the content of a pipe."""
+        return None if isinstance(self._file, io.BytesIO) else size_and_time(self._file.fileno())
 
     def samples(self) -> Iterator[Block]:
-        """The first lines of the file."""
-        content = self._read(SAMPLE)
-        content = content[_text_start(content) :]
-        while content and b"\n" not in content and (more := self._read(len(content))):
-            content += more
-        self._stream.seek(0)
-        if content:
-            yield whole_lines(content[: content.rfind(b"\n") + 1] or content)
+        """A few stretches of lines, the first lines among them; of a stream, these alone."""
+        seen = -1
+        for place in [*range(0, self.size - SAMPLE, max(SAMPLE, self.size // SAMPLES)), max(0, self.size - SAMPLE)]:
+            self._stream.seek(place)
+            content = self._read(SAMPLE)
+            start = content.find(b"\n") + 1 if place else _text_start(content)
+            while content.rfind(b"\n") < start and (more := self._read(len(content))):
+                content += more
+                start = content.find(b"\n") + 1 if place else start
+            stop = content.rfind(b"\n") + 1 or len(content)
+            if place + start > seen and start < stop:  # not on a line so long that it has been sampled already
+                yield _whole_lines(content[start:stop])
+                seen = place + stop - 1
 
     def blocks(self) -> Iterator[Block]:
         """The lines of the file, in order."""
-        unfinished: list[bytes] = []
+        free: list[bytearray] = []
         self._stream.seek(0)
         self._stream.seek(_text_start(self._read(len(_BYTE_ORDER_MARK))))
-        while chunk := self._read(BLOCK):
-            end = chunk.rfind(b"\n") + 1
-            if end:
-                yield whole_lines(b"".join([*unfinished, chunk[:end]]))
-                unfinished = []
-            unfinished.append(chunk[end:])
-        rest = b"".join(unfinished)
-        if rest:
-            yield whole_lines(rest)
+        unfinished = b""
+        while True:
+            if len(unfinished) > LONGEST_LINE:
+                raise ParseError(self._path, f"a line is longer than {LONGEST_LINE:,} bytes: is this a file of text?")
+            wanted = max(BLOCK, len(unfinished))
+            buffer = _buffer(free, len(unfinished) + wanted + PADDING)
+            buffer[: len(unfinished)] = unfinished
+            end = len(unfinished) + self._read_into(memoryview(buffer)[len(unfinished) : len(unfinished) + wanted])
+            if end == len(unfinished):
+                break
+            stop = buffer.rfind(b"\n", len(unfinished), end) + 1
+            unfinished = bytes(memoryview(buffer)[stop:end])
+            if stop:
+                yield Block(np.frombuffer(buffer, np.uint8), 0, stop, buffer, free)
+        if unfinished:
+            yield _whole_lines(unfinished)
 
     def _read(self, size: int) -> bytes:
+        content = bytearray(size)
+        return bytes(content[: self._read_into(memoryview(content))])
+
+    def _read_into(self, memory: memoryview) -> int:
         try:
-            return self._stream.read(size)
+            return cast(io.BufferedIOBase, self._stream).readinto(memory)
         except EOFError:
             raise ParseError(self._path, "the gzip stream ends too early: the file is truncated") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise ParseError(self._path, f"the gzip stream is damaged: {error}") from None
 
 
-def _text_start(content: bytes | mmap.mmap) -> int:
+def _buffer(free: list[bytearray], size: int) -> bytearray:
+    """Memory for a block, if possible that of a block that has been parsed: its pages are there already."""
+    while free:
+        buffer = free.pop()
+        if len(buffer) >= size:
+            return buffer
+    return bytearray(size)
+
+
+def _text_start(content: bytes) -> int:
     """Where the text begins: behind the byte-order mark that some editors put at the start of a file."""
     return len(_BYTE_ORDER_MARK) if content[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK else 0
 
 
-def whole_lines(content: bytes) -> Block:
+def _whole_lines(content: bytes) -> Block:
     """A block of its own, with a newline behind the last line and the padding."""
     newline = b"" if content.endswith(b"\n") else b"\n"
-    padded = b"".join([content, newline, bytes(PADDING)])
-    return Block(np.frombuffer(padded, dtype=np.uint8), 0, len(content) + len(newline))
+    padded = bytearray(b"".join([content, newline, bytes(PADDING)]))
+    return Block(np.frombuffer(padded, np.uint8), 0, len(content) + len(newline), padded, [])
 
 
-def open_text(path: Path) -> MappedFile | StreamedFile:
+def open_text(path: Path) -> TextFile:
     """The file as blocks: whether it is compressed is told by its first bytes, not by its name."""
     if not path.is_file():  # a pipe, which gives its bytes once
-        content = path.read_bytes()
-        stream = io.BytesIO(content)
-        return StreamedFile(path, _uncompressed(stream) if content.startswith(_GZIP_MAGIC) else stream)
-    with path.open("rb") as file:
-        compressed = file.read(2) == _GZIP_MAGIC
-    return StreamedFile(path, _uncompressed(path.open("rb"))) if compressed else MappedFile(path)
-
-
-def _uncompressed(stream: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))
+        return TextFile(path, io.BytesIO(path.read_bytes()))
+    return TextFile(path, cast(BinaryIO, path.open("rb", buffering=0)))

@@ -25,6 +25,7 @@ PROBLEMS = {
     parsing.INDEX_NOT_RISING: "expected feature numbers that rise along the line, found {found}",
     parsing.INDEX_TOO_LARGE: f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}",
     parsing.VALUE_TOO_LARGE: "expected a number that fits {dtype}, found {found}",
+    parsing.NO_ROOM: "found more than was there a moment ago: the text was changed while being read",
     parsing.BAD_VALUE: "expected a number or NULL, found {found}",
 }
 

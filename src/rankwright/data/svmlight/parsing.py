@@ -40,7 +40,7 @@ from rankwright.engines.words import (
 DONE, TOO_WIDE, TOO_MANY_HARD, INDEX_ZERO = 0, 1, 2, 3
 BAD_GRADE, GRADE_OUT_OF_RANGE, NO_QID, UNEXPECTED_QID, EMPTY_QID = 10, 11, 12, 13, 14
 BAD_INDEX, INDEX_NOT_RISING, INDEX_TOO_LARGE, BAD_VALUE, VALUE_TOO_LARGE = 15, 16, 17, 18, 19
-LONG_QID, LONG_DOC_ID = 20, 21
+LONG_QID, LONG_DOC_ID, NO_ROOM = 20, 21, 22
 
 # Where `report` holds what.
 STATUS, POSITION, ROWS, CELLS, WIDTH, HARD_NUMBERS, WORDY_QIDS, DOC_IDS = range(8)
@@ -282,6 +282,9 @@ def parse_block(
         if _ends_line(text, i):
             i = find_byte(text, i, stop, _NEWLINE) + 1
             continue
+        if row == len(grades):
+            status, position = NO_ROOM, i
+            break
 
         kind, grade, end = read_decimal(text, i)
         if kind == MALFORMED or kind == NULL or not _ends_token(byte_at(text, end)):
@@ -353,6 +356,9 @@ def parse_block(
             seen += 1
             overflows = False
             if sparse:
+                if stored == len(columns):
+                    status, position = NO_ROOM, i
+                    break
                 if kind != NULL:
                     columns[stored] = column
                     cells[stored] = number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from rankwright.data.paths import input_file
 from rankwright.data.queries import Features, Queries
 from rankwright.data.svmlight import assembly, parsing
 from rankwright.data.svmlight.assembly import Piece
-from rankwright.data.svmlight.blocks import Block, open_text
+from rankwright.data.svmlight.blocks import Block, TextFile, open_text
 from rankwright.data.svmlight.faults import GRADE_RANGE, PROBLEMS, Fault, fault_at
 from rankwright.engines.threads import map_in_order
 from rankwright.engines.words import count_byte
@@ -73,7 +73,8 @@ def read_svmlight(
         n_features=_checked_n_features(n_features),
         fill=_checked_fill(missing, sparse),
     )
-    return _read_as_laid_out(layout)[0]
+    with open_text(layout.path) as source:
+        return _read_as_laid_out(source, layout)[0]
 
 
 def read_parts(
@@ -82,26 +83,28 @@ def read_parts(
     """Read the files of one collection alike: numbered from the same index, equally wide, all dense or all CSR."""
     fill = _checked_fill(missing, None)
     layout = _Layout(input_file(paths[0]), _checked_dtype(dtype), False, missing == "zero", 1, True, None, fill)
-    parts, layouts = [], []
-    for path in paths:
-        part, found = _read_as_laid_out(replace(layout, path=input_file(path)))
-        parts.append(part)
-        layouts.append(found)
-        layout = replace(found, sparse=sp.issparse(part.X), may_turn_sparse=False)
-    base = min(found.first_index for found in layouts)
-    width = max(part.n_features + found.first_index - base for part, found in zip(parts, layouts, strict=True))
-    for i, found in enumerate(layouts):
-        if found.first_index != base or parts[i].n_features < width:  # rare, so simply read it again
-            again = replace(found, sparse=layout.sparse, may_turn_sparse=False, first_index=base, n_features=width)
-            parts[i] = _read_as_laid_out(replace(again, may_turn_zero_based=False))[0]
+    with ExitStack() as stack:
+        sources = [stack.enter_context(open_text(input_file(path))) for path in paths]
+        parts, layouts = [], []
+        for source, path in zip(sources, paths, strict=True):
+            part, found = _read_as_laid_out(source, replace(layout, path=input_file(path)))
+            parts.append(part)
+            layouts.append(found)
+            layout = replace(found, sparse=sp.issparse(part.X), may_turn_sparse=False)
+        base = min(found.first_index for found in layouts)
+        width = max(part.n_features + found.first_index - base for part, found in zip(parts, layouts, strict=True))
+        for i, found in enumerate(layouts):
+            if found.first_index != base or parts[i].n_features < width:  # rare, so simply read it again
+                again = replace(found, sparse=layout.sparse, may_turn_sparse=False, first_index=base, n_features=width)
+                parts[i] = _read_as_laid_out(sources[i], replace(again, may_turn_zero_based=False))[0]
     return parts
 
 
-def _read_as_laid_out(layout: _Layout) -> tuple[Queries, _Layout]:
+def _read_as_laid_out(source: TextFile, layout: _Layout) -> tuple[Queries, _Layout]:
     """Read a file, again if it turns out to be laid out differently, and tell how it is laid out."""
     while True:
         try:
-            return _read(layout), layout
+            return _read(source, layout), layout
         except _ReadAgain as again:
             layout = again.layout
 
@@ -150,17 +153,17 @@ class _Task:
     cells: npt.NDArray[Any] | None = None
 
 
-def _read(layout: _Layout) -> Queries:
-    with open_text(layout.path) as source:
-        parser = _Parser(layout)
-        parser.look_at(list(source.samples()), source.blocks())
-        whole = np.empty((0 if layout.sparse else parser.rows_expected(source.size), parser.width), layout.dtype)
-        try:
-            results = map_in_order(parser.parse, _tasks(source.blocks(), whole, parser.gaps))
+def _read(source: TextFile, layout: _Layout) -> Queries:
+    parser = _Parser(layout)
+    parser.look_at(list(source.samples()), source.blocks())
+    whole = np.empty((0 if layout.sparse else parser.rows_expected(source.size), parser.width), layout.dtype)
+    try:
+        # Closed at once if a result is refused: no thread may go on parsing while the error is handled.
+        with closing(map_in_order(parser.parse, _tasks(source.blocks(), whole, parser.gaps))) as results:
             pieces = [parser.accept(result) for result in results]
-        except _TooWide:
-            width = max(map_in_order(parser.width_of, source.blocks()))
-            raise _ReadAgain(replace(layout, least_width=width)) from None
+    except _TooWide:
+        width = max(map_in_order(parser.width_of, source.blocks()))
+        raise _ReadAgain(replace(layout, least_width=width)) from None
     if not any(piece.rows for piece in pieces):
         raise ParseError(layout.path, "the file holds no documents, only comments or blank lines")
     return _queries(pieces, whole, layout, with_qid=parser.with_qid)
@@ -174,7 +177,6 @@ def _tasks(blocks: Iterable[Block], whole: npt.NDArray[Any], gaps: bool) -> Iter
     """
     row = 0
     for block in blocks:
-        block.prepare()
         lines = rows = count_byte(block.text.ctypes.data, block.start, block.stop, _NEWLINE)
         if gaps:
             rows = parsing.count_rows(block.text.ctypes.data, block.start, block.stop)

@@ -1,0 +1,38 @@
+"""Whether a file has changed while it was being read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rankwright.errors import DataError, ParseError
+
+CHANGED = "the file was changed while being read: read it again, as it is now"
+
+
+def size_and_time(descriptor: int) -> tuple[int, int]:
+    """What tells that an open file has been written to."""
+    seen = os.fstat(descriptor)
+    return seen.st_size, seen.st_mtime_ns
+
+
+@contextmanager
+def told_if_changed(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A :class:`ParseError` if the file of this name is another one afterwards, whatever error that has led to."""
+    before = _identity(path)
+    try:
+        yield
+    except (DataError, OSError):
+        if _identity(path) == before:
+            raise
+    if _identity(path) != before:
+        raise ParseError(path, CHANGED)
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    try:
+        seen = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
