@@ -35,7 +35,8 @@ from benchmarks.timing import Row
 from rankwright.datasets import LetorFold, load_letor, make_queries
 from rankwright.fitting.choice import choose, entry_of
 from rankwright.fitting.data import joined
-from rankwright.fitting.fit import FitResult, fit
+from rankwright.fitting.fit import fit
+from rankwright.fitting.result import FitResult
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
 
 Array = npt.NDArray[np.float64]

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     )
     from rankwright.explanation.explanation import Explanation, explain
     from rankwright.export import export_model
-    from rankwright.fitting.fit import FitResult, fit
+    from rankwright.fitting.fit import fit
+    from rankwright.fitting.result import FitResult
     from rankwright.measures import (
         AP,
         CONVENTIONS,
@@ -80,7 +81,8 @@ _NAMES = {
     "rankwright.errors": ("DataError", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.explanation.explanation": ("Explanation", "explain"),
     "rankwright.export": ("export_model",),
-    "rankwright.fitting.fit": ("FitResult", "fit"),
+    "rankwright.fitting.fit": ("fit",),
+    "rankwright.fitting.result": ("FitResult",),
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",

@@ -29,7 +29,7 @@ from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
-    from rankwright.fitting.fit import FitResult
+    from rankwright.fitting.result import FitResult
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}

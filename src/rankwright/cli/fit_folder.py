@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rankwright.cli.output import Exit, Failure, writing_into
 
 if TYPE_CHECKING:
-    from rankwright.fitting.fit import FitResult
+    from rankwright.fitting.result import FitResult
     from rankwright.fitting.work import Work
 
 FILES = ("model.json", "leaderboard.csv", "report.html")

@@ -17,12 +17,17 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A family on held-out queries: a value of the measure for each setting and query."""
+    """A family on held-out queries: a value of the measure for each setting and query.
+
+    ``selections`` has, for a family that selects features, an array (settings × most features) for each split: the
+    columns that its rankers there have a weight for, and −1 where there are fewer.
+    """
 
     family: Family
     settings: tuple[Setting, ...]
     values: Array
     costs: Array
+    selections: tuple[npt.NDArray[np.int64], ...] = ()
 
     @property
     def estimates(self) -> list[Estimate]:

@@ -76,12 +76,19 @@ class FitData:
         """All queries, for the last training."""
         return self.train if self.valid is None else joined(self.train, self.valid)
 
+    @property
+    def split_of_query(self) -> npt.NDArray[np.intp]:
+        """In which split each judged query is judged, counted from 0."""
+        if self.valid is not None:
+            return np.zeros(self.valid.n_queries, np.intp)
+        return np.random.default_rng(self.seed).permutation(np.arange(self.train.n_queries) % self.n_folds)
+
     def splits(self) -> Iterator[Split]:
         """Validation queries, or each of the folds in turn."""
         if self.valid is not None:
             yield Split("valid", self.train, self.valid, np.arange(self.valid.n_queries))
             return
-        fold = np.random.default_rng(self.seed).permutation(np.arange(self.train.n_queries) % self.n_folds)
+        fold = self.split_of_query
         for number in range(self.n_folds):
             left_out = np.flatnonzero(fold == number)
             yield Split(f"fold{number + 1}", self.train[fold != number], self.train[left_out], left_out)
@@ -126,6 +133,17 @@ def check_grades(name: str, queries: Queries) -> None:
 
 def within_query_spread(queries: Queries) -> Array:
     """The standard deviation of each feature within queries; 1 where there is none."""
+    squares, varies = _within_query_squares(queries)
+    return np.where(varies, np.sqrt(squares / queries.n_documents), 1.0)
+
+
+def varies_within_queries(queries: Queries) -> npt.NDArray[np.bool_]:
+    """Whether a feature differs between documents of the same query, in any query: else it can rank nothing."""
+    return _within_query_squares(queries)[1]
+
+
+def _within_query_squares(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The sum of squares of each feature less its mean in each query, and whether that is more than rounding."""
     blocks = QueryBlocks(queries.X, queries.grouping)
     total, size = np.zeros(queries.n_features), np.zeros(queries.n_features)
     for of_queries, _, rows in blocks:
@@ -142,8 +160,8 @@ def within_query_spread(queries: Queries) -> Array:
             total += np.einsum("ij,ij->j", centred, centred)
     # What is left of a feature that is constant within queries is rounding; sums of squares leave its root.
     rounding = _ROUNDING_OF_SQUARES if sp.issparse(queries.X) else _ROUNDING
-    is_spread = np.sqrt(np.maximum(total, 0.0)) > rounding * np.sqrt(size)
-    return np.where(is_spread, np.sqrt(np.maximum(total, 0.0) / queries.n_documents), 1.0)
+    squares = np.maximum(total, 0.0)
+    return squares, np.sqrt(squares) > rounding * np.sqrt(size)
 
 
 def scaled(queries: Queries, scale: Array) -> Queries:
@@ -156,6 +174,13 @@ def scaled(queries: Queries, scale: Array) -> Queries:
         x = x / scale.astype(x.dtype)
     names = queries.feature_names if queries.has_feature_names else None
     return Queries(x, queries.supervision, queries.qid, feature_names=names, doc_ids=queries.doc_ids)
+
+
+def of_columns(queries: Queries, columns: npt.NDArray[np.intp]) -> Queries:
+    """The same queries with these features alone."""
+    if len(columns) == queries.n_features:
+        return queries
+    return Queries(queries.X[:, columns], queries.supervision, queries.qid)
 
 
 def joined(first: Queries, second: Queries) -> Queries:

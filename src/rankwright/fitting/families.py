@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
+from rankwright.fitting.data import of_columns, varies_within_queries
 from rankwright.measures.measure import Measure
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.order_preserving import OrderPreservingRanker
@@ -114,19 +115,27 @@ class Greedy(Family):
 
     def settings(self, queries: Queries) -> list[Setting]:
         """Five λ, each with up to 30 features."""
-        most = min(_MOST_FEATURES, queries.n_features)
+        most = max(1, min(_MOST_FEATURES, int(varies_within_queries(queries).sum())))
         return [Setting(float(alpha), k) for alpha in _FEW_ALPHAS for k in range(1, most + 1)]
 
     def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
-        """One selection for each λ has the weights of all numbers of features."""
-        most = max(setting.n_features or 1 for setting in settings)
-        alphas = search(*sorted({setting.alpha for setting in settings}))
-        ranker = GreedyRankRLS(alphas, most, measures=(), feature_costs=self.costs).fit(queries)
-        steps = {(path.alpha, len(step.selected)): step for path in ranker.paths_ for step in path}
+        """One selection for each λ has the weights of all numbers of features.
+
+        A feature that is constant within queries can have no weight. It is no candidate: it would count as one of k
+        features where all others do harm. If fewer than k features vary within these queries, all of them are taken.
+        """
         found = np.zeros((len(settings), queries.n_features))
+        columns = np.flatnonzero(varies_within_queries(queries))
+        most = min(max(setting.n_features or 1 for setting in settings), len(columns))
+        if most == 0:
+            return found
+        alphas = search(*sorted({setting.alpha for setting in settings}))
+        costs = None if self.costs is None else np.array(self.costs)[columns]
+        ranker = GreedyRankRLS(alphas, most, measures=(), feature_costs=costs).fit(of_columns(queries, columns))
+        steps = {(path.alpha, len(step.selected)): step for path in ranker.paths_ for step in path}
         for row, setting in zip(found, settings, strict=True):
-            step = steps[setting.alpha, setting.n_features or 1]
-            row[list(step.selected)] = step.weights
+            step = steps[setting.alpha, min(setting.n_features or 1, most)]
+            row[columns[list(step.selected)]] = step.weights
         return found
 
 

@@ -13,7 +13,7 @@ from rankwright.data.inspection import Inspection
 from rankwright.data.inspection_findings import findings_of
 from rankwright.fitting.choice import Judged
 from rankwright.fitting.families import Greedy
-from rankwright.fitting.fit import FitResult
+from rankwright.fitting.result import FitResult
 from rankwright.measures.comparison import Comparison
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
 from rankwright.selection.search import estimate_of
@@ -81,10 +81,11 @@ class _Final:
 
     def detail(self, q: int) -> dict[str, Any]:
         """A query with its documents, by rank."""
-        rows = np.flatnonzero(self._queries.grouping.codes == self.counted[q])
+        query = int(self.counted[q])
+        rows = np.flatnonzero(self._queries.grouping.codes == query)
         grades, scores = self._queries.y[rows], self._scores[rows]
         ranks, before, ideal = (_ranks(values) for values in (scores, self._baseline_scores[rows], grades))
-        contributions = self._contributions(rows)
+        contributions = self._contributions(query, rows)
         names = self._queries.feature_names if len(rows) else ()
         order = np.argsort(ranks)
         documents = []
@@ -104,14 +105,11 @@ class _Final:
         value, baseline = float(self.chosen[q]), float(self.baseline[q])
         return {"query": str(self.ids[q]), "value": value, "baseline": baseline, "documents": documents}
 
-    def _contributions(self, rows: npt.NDArray[np.intp]) -> Array:
-        """w_j (x_ij − x̄_j) of each document and feature, by the final weights."""
+    def _contributions(self, query: int, rows: npt.NDArray[np.intp]) -> Array:
+        """w_j (x_ij − x̄_j) of each document and feature, by the weights that ranked the query."""
         x = self._queries.X[rows]
         dense = (x.toarray() if sp.issparse(x) else x).astype(np.float64)
-        weights = self._result.model.coef_
-        if self._result.test is None:  # features as scaled for training
-            weights = weights * self._result.data.scale
-        contributions: Array = weights * (dense - dense.mean(axis=0))
+        contributions: Array = self._result.final_weights(query) * (dense - dense.mean(axis=0))
         return contributions
 
     def _name(self, row: int) -> str:
@@ -202,24 +200,40 @@ def _feature_path(result: FitResult) -> dict[str, Any] | None:
     if at is None:
         return None
     judged, entry = result.judged[at], result.entries[at]
-    points: list[dict[str, Any]] = []
-    chosen = 0
-    for setting, estimate, cost in zip(judged.settings, judged.estimates, judged.costs, strict=True):
-        if setting.alpha != entry.setting.alpha:
-            continue
-        if setting == entry.setting:
-            chosen = len(points)
+    shown = [i for i, setting in enumerate(judged.settings) if setting.alpha == entry.setting.alpha]
+    estimates = judged.estimates
+    points = []
+    for i in shown:
+        selected, shared = _judged_features(result, judged, i)
         points.append(
             {
-                "features": setting.n_features,
-                "cost": float(cost),
-                "mean": estimate.mean,
-                "error": estimate.standard_error,
-                "selected": result.selected_features(setting.n_features),
+                "features": judged.settings[i].n_features,
+                "cost": float(judged.costs[i]),
+                "mean": estimates[i].mean,
+                "error": estimates[i].standard_error,
+                "selected": selected,
+                "shared": shared,
             }
         )
     has_costs = isinstance(judged.family, Greedy) and judged.family.costs is not None
+    chosen = shown.index(judged.settings.index(entry.setting))
     return {"points": points, "chosen": chosen, "has_costs": has_costs}
+
+
+def _judged_features(result: FitResult, judged: Judged, at: int) -> tuple[list[str], float | None]:
+    """The features that belong to a mean.
+
+    On validation queries one ranker was judged, and these are its own. In cross-validation each part has its own
+    selection: then they are those that all training queries give, and the share of them that the parts had on average.
+    """
+    names = result.data.train.feature_names
+    if result.data.valid is not None:
+        (selection,) = judged.selections
+        return [names[column] for column in selection[at] if column >= 0], None
+    selected = result.selected_features(judged.settings[at].n_features)
+    taken = [{names[column] for column in selection[at] if column >= 0} for selection in judged.selections]
+    shares = [len(part & set(selected)) / max(1, len(selected)) for part in taken]
+    return selected, float(np.mean(shares))
 
 
 def _weights(result: FitResult) -> list[dict[str, Any]]:

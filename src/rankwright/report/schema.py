@@ -37,7 +37,14 @@ _DOCUMENT = {
     "score": float,
     "contributions": [(str, float)],
 }
-_STEP = {"features": int, "cost": _Maybe(float), "mean": float, "error": _Maybe(float), "selected": [str]}
+_STEP = {
+    "features": int,
+    "cost": _Maybe(float),
+    "mean": float,
+    "error": _Maybe(float),
+    "selected": [str],
+    "shared": _Maybe(float),  # of these, how many the rankers that were judged had, where each had its own
+}
 _QUERY = {"query": str, "value": float, "baseline": float, "documents": [_DOCUMENT]}
 
 # Types stand for themselves (float: any finite number), sets for one of several texts, [shape] for a list of any

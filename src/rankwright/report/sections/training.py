@@ -7,12 +7,14 @@ from typing import Any
 
 from rankwright.report import plots
 from rankwright.report.markup import (
+    MISSING,
     amount,
     count,
     decimal,
     folded,
     name,
     numbers,
+    percent,
     table,
     words,
 )
@@ -41,12 +43,28 @@ def features(report: Report) -> str:
         rows = [f"step-{i}" for i in range(len(points))]
         figures[label] = plots.path_plot(f"features-{label.lower()}", title, (x_label, report["measure"]), drawn, rows)
     plot = choice("Axis", figures) if len(figures) > 1 else figures["Number"]
-    return "\n".join([how(text), plot, folded("The steps", _step_table(path), key="steps")])
+    return "\n".join([how(text), plot, folded("The steps", _step_table(path), key="steps"), how(_whose(report))])
+
+
+def _whose(report: Report) -> str:
+    """Which rankers the means are of, and which features are named."""
+    if any(point["shared"] is not None for point in report["feature_path"]["points"]):
+        return (
+            "Each mean is of rankers trained on parts of the queries, and every part selects its own features. The "
+            "steps name those that all training queries select; <em>shared</em> is how many of them the parts had, on "
+            "average."
+        )
+    return (
+        "The steps name the features of the rankers that were judged, which were trained on the training queries. The "
+        "chosen number of features is then selected anew on all queries: the weights tell which came out."
+    )
 
 
 def _step_table(path: Mapping[str, Any]) -> str:
     costs = numbers("Cost") * path["has_costs"]
-    columns = numbers("Features") + costs + numbers("Mean", "Standard error") + words("Change")
+    has_shares = any(point["shared"] is not None for point in path["points"])
+    shares = numbers("Shared") * has_shares
+    columns = numbers("Features") + costs + numbers("Mean", "Standard error") + shares + words("Change")
     rows, before = [], set[str]()
     for i, point in enumerate(path["points"]):
         now = set(point["selected"])
@@ -54,7 +72,8 @@ def _step_table(path: Mapping[str, Any]) -> str:
         change += [f"− {name(feature)}" for feature in sorted(before - now)]
         number = f"{point['features']:,}" + (' <span class="badge">chosen</span>' if i == path["chosen"] else "")
         cost = [amount(point["cost"])] * path["has_costs"]
-        rows.append([number, *cost, decimal(point["mean"]), decimal(point["error"]), ", ".join(change)])
+        share = [MISSING if point["shared"] is None else percent(round(point["shared"], 2))] * has_shares
+        rows.append([number, *cost, decimal(point["mean"]), decimal(point["error"]), *share, ", ".join(change)])
         before = now
     return table("step", columns, rows, label="Steps of the selection")
 
