@@ -1,6 +1,7 @@
 """Model files: what is saved comes back the same, and what is no model file is refused with the reason."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -386,3 +387,49 @@ def test_files_that_are_not_there(tmp_path):
         rw.load_model(tmp_path / "none.json")
     with pytest.raises(IsADirectoryError):
         rw.load_model(tmp_path)
+
+
+WIDEST = 2**31 - 1
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_few_bytes_cannot_ask_for_gigabytes(queries, path, scaled):
+    """A linear model has a number for each feature; one of stumps has not, and works however many there are."""
+    rw.save_model(rw.RankRLS().fit(queries), path, scaler=rw.GlobalStandardScaler().fit(queries) if scaled else None)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "n_features": WIDEST}))
+    tracemalloc.start()
+    with pytest.raises(rw.ParseError, match=r"n_features is 2,147,483,647, .* 17.2 GB of memory, but 6 of them"):
+        rw.load_model(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e6
+    path.write_text(json.dumps({**content, "n_features": 2**22}))
+    assert rw.load_model(path).n_features_in_ == 2**22
+
+
+def test_what_could_not_be_read_again_is_not_written(path):
+    model = model_of(np.zeros(2**24 + 1))
+    model.coef_[[3, -1]] = 1.0
+    with pytest.raises(rw.ParameterError, match="ranker: n_features is 16,777,217"):
+        rw.save_model(model, path)
+    assert not path.exists()
+
+
+def test_stumps_among_very_many_features(queries, path):
+    rw.save_model(rw.RankBoost(3).fit(queries), path)
+    content = json.loads(path.read_text())
+    stumps = [*content["stumps"], [WIDEST, 0.5, 1.0]]
+    path.write_text(json.dumps({**content, "n_features": WIDEST, "stumps": stumps}))
+    tracemalloc.start()
+    model = rw.load_model(path)
+    texts = [rw.export_model(model, target, features={"f2147483647": "last"}) for target in ("sql", "python")]
+    wide = rw.Queries(sp.csr_array(([1.0], ([1], [5])), shape=(2, 6)), [0, 1])
+    explained = rw.explain(model.cut_to(6), wide, wide.query_ids[0])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6
+    assert all("last" in text for text in texts)
+    assert len(explained.documents) == 2
+    with pytest.raises(rw.ParameterError, match="the model has no feature 'f2147483648', but 'f1', 'f2', 'f3', …"):
+        rw.export_model(model, "sql", features={"f2147483648": "beyond"})

@@ -1,0 +1,275 @@
+"""`ModelReader`: a model file, checked field by field."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright._version import __version__
+from rankwright.data.paths import input_file
+from rankwright.errors import ParseError
+from rankwright.rankers.linear_model import LinearModel
+from rankwright.rankers.standardisation import Standardisation
+from rankwright.rankers.stump_model import StumpModel
+
+Array = npt.NDArray[np.float64]
+
+FORMAT = "rankwright-model"
+VERSION = 2  # of models behind a scaler; all others are written as version 1, which older readers know
+_FIELDS = ("format", "version", "made_by", "ranker", "parameters", "n_features", "feature_names", "training")
+_LINEAR_FIELDS = ("intercept", "weights")
+_SCALED_FIELDS = (*_LINEAR_FIELDS, "standardisation")
+_STUMP_FIELDS = ("stumps",)
+_MOST_FEATURES = 2**31 - 1  # as many as text and Parquet can number
+# A linear model holds a number for each of its features, so a few bytes of a file could ask for gigabytes. So many
+# features it may have anyway, and beyond that so many for each one that has a weight.
+_FREE_FEATURES, _FEATURES_PER_WEIGHT = 2**24, 1000
+_MOST_DIGITS = 309  # of a whole number that is finite as float64
+
+
+def excess_of_features(n_features: int, n_weights: int) -> str | None:
+    """Why a linear model of so many features, some with a weight, is neither written nor read; None if it is."""
+    if n_features <= max(_FREE_FEATURES, _FEATURES_PER_WEIGHT * n_weights):
+        return None
+    return (
+        f"n_features is {n_features:,}, which takes {8 * n_features / 1e9:,.1f} GB of memory, but {n_weights:,} of "
+        f"them have a weight: with more than {_FREE_FEATURES:,} features, one in {_FEATURES_PER_WEIGHT:,} must have "
+        "one. Number the features that are used from 1 on"
+    )
+
+
+class ModelReader:
+    """The content of a model file; what does not follow the format is a :class:`ParseError`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._content = self._parsed()
+
+    def model(self) -> LinearModel | StumpModel:
+        """The model that the file holds."""
+        self._check_format()
+        self._check_fields()
+        n_features = self._n_features()
+        names = self._feature_names(n_features)
+        about: dict[str, Any] = {
+            "ranker": self._text("ranker"),
+            "parameters": self._object("parameters"),
+            "training": self._object("training"),
+        }
+        if self._has_stumps:
+            return StumpModel.of(*self._stumps(n_features), n_features=n_features, feature_names=names, **about)
+        return LinearModel.of(
+            self._weights(n_features),
+            intercept=self._number(self._content["intercept"], "intercept"),
+            standardisation=self._standardisation(n_features),
+            feature_names=names,
+            **about,
+        )
+
+    @property
+    def _has_stumps(self) -> bool:
+        return "stumps" in self._content
+
+    def _refuse(self, problem: str, *, line: int | None = None, column: int | None = None) -> NoReturn:
+        raise ParseError(self._path, problem, line=line, column=column) from None
+
+    # JSON
+
+    def _parsed(self) -> dict[str, Any]:
+        try:
+            content = json.loads(
+                input_file(self._path).read_bytes().decode("utf-8-sig"),
+                object_pairs_hook=self._unique,
+                parse_float=self._finite,
+                parse_int=self._whole_of_text,
+                parse_constant=lambda word: self._refuse(f"{word} is no number: all numbers must be finite"),
+            )
+        except UnicodeDecodeError:
+            self._refuse("this is no model file, as it is not UTF-8 text")
+        except json.JSONDecodeError as error:
+            self._refuse(
+                f"this is no model file, as it is not JSON: {error.msg}", line=error.lineno, column=error.colno
+            )
+        except RecursionError:
+            self._refuse("this is no model file: its lists and objects are nested too deeply")
+        if not isinstance(content, dict):
+            self._refuse("this is no model file: it must be a JSON object, in braces")
+        return content
+
+    def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice = _first_repeated(name for name, _ in pairs)
+        if twice is not None:
+            self._refuse(f"the field {twice!r} is given twice")
+        return dict(pairs)
+
+    def _finite(self, text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            self._refuse(f"{text[:40]} is too large: all numbers must be finite")
+        return value
+
+    def _whole_of_text(self, text: str) -> int:
+        if len(text) > _MOST_DIGITS:
+            self._refuse(f"{text[:40]}… is too large: all numbers must be finite")
+        return int(text)
+
+    # The format
+
+    def _check_format(self) -> None:
+        if self._content.get("format") != FORMAT:
+            self._refuse(f'this is no model file: it has no "format": "{FORMAT}"')
+        version = self._whole(self._content.get("version"), "version", least=1)
+        if version > VERSION:
+            self._refuse(
+                f"this model was made by a newer Rankwright: it has version {version} of the format, "
+                f"but rankwright {__version__} reads up to version {VERSION}"
+            )
+
+    def _check_fields(self) -> None:
+        linear = _LINEAR_FIELDS if self._content["version"] == 1 else _SCALED_FIELDS
+        fields = (*_FIELDS, *(_STUMP_FIELDS if self._has_stumps else linear))
+        missing = next((name for name in fields if name not in self._content), None)
+        if missing is not None:
+            self._refuse(f"the field {missing!r} is missing")
+        extra = next((name for name in self._content if name not in fields), None)
+        if extra is not None:
+            kind = " with stumps" if self._has_stumps else f" of version {self._content['version']}"
+            self._refuse(f"there is no field {extra!r} in a model file{kind}")
+        self._text("made_by")
+
+    # Fields
+
+    def _n_features(self) -> int:
+        number = self._whole(self._content["n_features"], "n_features", least=0)
+        if number > _MOST_FEATURES:
+            self._refuse(f"n_features must be at most {_MOST_FEATURES}, not {number}")
+        return number
+
+    def _feature_names(self, n_features: int) -> list[str] | None:
+        names = self._content["feature_names"]
+        if names is None:
+            return None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            self._refuse("feature_names must be null or a list of texts")
+        if len(names) != n_features:
+            self._refuse(f"feature_names has {len(names)} names for {n_features} features")
+        twice = _first_repeated(names)
+        if twice is not None:
+            self._refuse(f"feature_names: two features are named {twice!r}")
+        return names
+
+    def _weights(self, n_features: int) -> Array:
+        pairs = self._content["weights"]
+        if not isinstance(pairs, list):
+            self._refuse("weights must be a list of [feature, weight]")
+        weights: dict[int, float] = {}
+        for position, pair in enumerate(pairs, start=1):
+            what = f"weights, entry {position}"
+            if not isinstance(pair, list) or len(pair) != 2:
+                self._refuse(f"{what} must be a list [feature, weight] of two numbers")
+            feature = self._feature(pair[0], what, n_features)
+            if feature in weights:
+                self._refuse(f"{what}: feature {feature} has a weight already")
+            weights[feature] = self._number(pair[1], f"{what}: the weight")
+        excess = excess_of_features(n_features, len(weights))
+        if excess is not None:
+            self._refuse(excess)
+        return self._spread(weights, n_features)
+
+    def _spread(self, weights: Mapping[int, float], n_features: int) -> Array:
+        spread = np.zeros(n_features)
+        spread[np.array(list(weights), dtype=np.intp) - 1] = list(weights.values())
+        return spread
+
+    def _standardisation(self, n_features: int) -> Standardisation | None:
+        if self._content["version"] == 1:
+            return None
+        entries = self._content["standardisation"]
+        if not isinstance(entries, list):
+            self._refuse("standardisation must be a list of [feature, mean, scale]")
+        means: dict[int, float] = {}
+        scale = np.ones(n_features)
+        for position, entry in enumerate(entries, start=1):
+            what = f"standardisation, entry {position}"
+            if not isinstance(entry, list) or len(entry) != 3:
+                self._refuse(f"{what} must be a list [feature, mean, scale] of three numbers")
+            feature = self._feature(entry[0], what, n_features)
+            if feature in means:
+                self._refuse(f"{what}: feature {feature} has a scale already")
+            means[feature] = self._number(entry[1], f"{what}: the mean")
+            scale[feature - 1] = self._number(entry[2], f"{what}: the scale")
+            if scale[feature - 1] <= 0:
+                self._refuse(f"{what}: the scale must be above 0, not {scale[feature - 1]:g}")
+        return Standardisation(self._spread(means, n_features), scale)
+
+    def _stumps(self, n_features: int) -> tuple[npt.NDArray[np.intp], Array, Array]:
+        """Features from 0, thresholds and weights."""
+        stumps = self._content["stumps"]
+        if not isinstance(stumps, list):
+            self._refuse("stumps must be a list of [feature, threshold, weight]")
+        features = np.empty(len(stumps), np.intp)
+        numbers = np.empty((2, len(stumps)))
+        for position, stump in enumerate(stumps):
+            what = f"stumps, entry {position + 1}"
+            if not isinstance(stump, list) or len(stump) != 3:
+                self._refuse(f"{what} must be a list [feature, threshold, weight] of three numbers")
+            features[position] = self._feature(stump[0], what, n_features) - 1
+            numbers[0, position] = self._number(stump[1], f"{what}: the threshold")
+            numbers[1, position] = self._number(stump[2], f"{what}: the weight")
+        return features, numbers[0], numbers[1]
+
+    def _feature(self, value: Any, what: str, n_features: int) -> int:
+        feature = self._whole(value, f"{what}: the feature", least=1)
+        if feature > n_features:
+            self._refuse(f"{what}: there is no feature {feature}, n_features is {n_features}")
+        return feature
+
+    # Values
+
+    def _whole(self, value: Any, what: str, *, least: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            self._refuse(f"{what} must be a whole number of at least {least}, not {_shown(value)}")
+        return value
+
+    def _number(self, value: Any, what: str) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            self._refuse(f"{what} must be a number, not {_shown(value)}")
+        try:
+            return float(value)
+        except OverflowError:
+            self._refuse(f"{what} is too large: all numbers must be finite")
+
+    def _text(self, name: str) -> str:
+        value = self._content[name]
+        if not isinstance(value, str) or not value:
+            self._refuse(f"{name} must be a text, not {_shown(value)}")
+        return value
+
+    def _object(self, name: str) -> dict[str, Any]:
+        value = self._content[name]
+        if not isinstance(value, dict):
+            self._refuse(f"{name} must be an object, not {_shown(value)}")
+        return value
+
+
+def _first_repeated(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _shown(value: Any) -> str:
+    """A value as it stands in the file, cut short."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
