@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankwright.cli.output import print_json, print_lines, print_table, reading, working
-from rankwright.cli.predict import for_features_of
 from rankwright.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.rankers.stump_model import StumpModel
 
 
 def bounds(
@@ -65,7 +69,7 @@ def bounds(
         ranker = load_model(model)
     with reading(data):
         queries = read_queries(data, dtype="float64")
-    ranker = for_features_of(ranker, queries)
+    queries = _with_features_of(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):
         for each in kinds:
@@ -82,6 +86,22 @@ def bounds(
         print_table(bound)
     for name, reason in left_out.items():
         print_lines(f"left out: {name}: {reason}")
+
+
+def _with_features_of(model: LinearModel | StumpModel, queries: Queries) -> Queries:
+    """The queries with all features of the model: text does not tell of those that are 0 in all its lines.
+
+    The model is not cut to theirs: how long it is counts, and new queries may have all features.
+    """
+    import scipy.sparse as sp
+
+    from rankwright.data.queries import Queries
+
+    if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
+        return queries
+    x = sp.csr_array(queries.X, copy=True)
+    x.resize(queries.n_documents, model.n_features_in_)
+    return Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
 
 
 def _parse_kinds(text: str) -> tuple[tuple[str, ...], bool]:
