@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -37,8 +38,15 @@ def write_svmlight(queries: Queries, path: str | os.PathLike[str], *, zero_based
             file.write(text)
 
 
-def _opened(path: Path, compress: bool) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "wb", compresslevel=6)) if compress else path.open("wb")
+@contextmanager
+def _opened(path: Path, compress: bool) -> Iterator[BinaryIO]:
+    """The file to write to. What gzip would tell of it, its name and the time, is left out: equal data, equal bytes."""
+    with path.open("wb") as file:
+        if not compress:
+            yield file
+            return
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
 
 
 class _Lines:
