@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.output import check_output, missing_value, number_type, reading, writing
+from rankwright.cli.output import check_output, missing_value, number_type, reading, tell, writing
 
 
 def convert(
@@ -40,8 +40,7 @@ def convert(
         queries = read_queries(source, dtype=number_type(dtype), missing=missing_value(missing))
     with writing(target):
         write_queries(queries, target)
-    typer.echo(
+    tell(
         f"wrote {target}: {queries.n_queries:,} queries, {queries.n_documents:,} documents, "
-        f"{queries.n_features:,} features",
-        err=True,
+        f"{queries.n_features:,} features"
     )

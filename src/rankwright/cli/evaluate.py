@@ -84,6 +84,7 @@ def evaluate(
 def write_per_query(evaluation: Evaluation, path: Path) -> None:
     """Write a line per query, whole or not at all; a query that a measure leaves out has no value there."""
     from rankwright.data.paths import atomic_path
+    from rankwright.text import spreadsheet_cell
 
     rows = _rows(evaluation)
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -92,7 +93,7 @@ def write_per_query(evaluation: Evaluation, path: Path) -> None:
         else:
             table = csv.DictWriter(file, ["qid", *map(str, evaluation.measures)], lineterminator="\n")
             table.writeheader()
-            table.writerows(rows)
+            table.writerows({name: spreadsheet_cell(value) for name, value in row.items()} for row in rows)
 
 
 def _rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:

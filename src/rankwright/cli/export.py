@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwright.cli.options import option_of
-from rankwright.cli.output import Exit, Failure, check_output, print_lines, reading, writing
+from rankwright.cli.output import Exit, Failure, check_output, print_code, reading, writing
 from rankwright.errors import ParameterError, ParseError
 
 # Parameters of the library that are options of the same name.
@@ -131,4 +131,4 @@ def _print(exported: Any) -> None:
             f"cannot write to standard output: {encoding} has not all letters of the model: use --out",
             Exit.CANNOT_CREATE,
         ) from None
-    print_lines(exported.removesuffix("\n"))
+    print_code(exported.removesuffix("\n"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.output import Exit, Failure, writing_into
+from rankwright.text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from rankwright.fitting.result import FitResult
@@ -115,7 +116,7 @@ def leaderboard_csv(report: Mapping[str, Any]) -> str:
     held_out, on_test = ([f"{part}_{name}" for name in figures] for part in ("held_out", "test"))
     table.writerow(["ranker", "setting", "features", *held_out, "p_value", *on_test, "chosen"])
     for row in report["leaderboard"]:
-        about = (row["ranker"], row["setting"], row["features"])
+        about = map(spreadsheet_cell, (row["ranker"], row["setting"], row["features"]))
         chosen = "yes" if row["is_chosen"] else ""
         table.writerow([*about, *_flat(row["held_out"]), row["p_value"], *_flat(row["test"]), chosen])
     return text.getvalue()

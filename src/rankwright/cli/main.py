@@ -29,7 +29,7 @@ from rankwright.cli.explain import explain
 from rankwright.cli.export import export
 from rankwright.cli.fit import fit
 from rankwright.cli.inspect import inspect
-from rankwright.cli.output import Exit, Failure
+from rankwright.cli.output import Exit, Failure, tell
 from rankwright.cli.predict import predict
 from rankwright.cli.reproduce import greedy_rankrls, large_margin, order_preserving
 from rankwright.cli.select import select
@@ -154,7 +154,7 @@ def _problem_and_code(error: Any) -> tuple[str, Exit]:
 
 
 def _report(problem: str, code: Exit) -> int:
-    print("error:", " ".join(problem.splitlines()), file=sys.stderr)
+    tell(f"error: {problem}")
     return int(code)
 
 
@@ -167,4 +167,4 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Python would show the place in the source, which tells the user of a command nothing."""
-    print("warning:", message, file=sys.stderr)
+    tell(f"warning: {message}")

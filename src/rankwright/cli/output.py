@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankwright.errors import ParameterError
+from rankwright.text import shown
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 
 class Exit(IntEnum):
@@ -79,10 +80,9 @@ def _failing(problem: str, code: Exit) -> Iterator[None]:
 def _spinner(what: str) -> Any:
     if not sys.stderr.isatty():
         return nullcontext()
-    from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
-    return Console(stderr=True).status(f"{escape(what)} …")
+    return safe_console(stderr=True).status(Text(f"{what} …"))
 
 
 def number_type(name: str) -> str:
@@ -127,10 +127,23 @@ def check_output_folder(folder: Path, names: Sequence[str], *inputs: Path) -> No
 
 def print_table(result: RenderableType) -> None:
     """Print a result for people: with colours and fitted to the window on a terminal, plain elsewhere."""
-    from rich.console import Console
-
     with _printing():
-        Console(highlight=False).print(result)
+        safe_console().print(result)
+
+
+def safe_console(*, stderr: bool = False) -> Console:
+    """A console for tables, spinners and bars on which names are no markup, and nothing in them is obeyed."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        """What is to be rendered is text from anywhere; what Rich adds, for colours and cursors, comes after it."""
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(shown(segment.text), segment.style)
+
+    return SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -139,9 +152,20 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 
 def print_lines(text: str) -> None:
-    """Print text as it is, and end its last line."""
+    """Print text for people, and end its last line; nothing in it is obeyed by a terminal."""
     with _printing():
-        print(text)
+        print(shown(text))
+
+
+def print_code(text: str) -> None:
+    """Print text that is to be run: as it is, except on a terminal, where nothing in it is obeyed."""
+    with _printing():
+        print(shown(text, keep="\n\t") if sys.stdout.isatty() else text)
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error, such as a warning; nothing in it is obeyed by a terminal."""
+    print(shown(" ".join(line.splitlines()), keep=""), file=sys.stderr, flush=True)
 
 
 @contextmanager

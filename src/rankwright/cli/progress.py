@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rankwright.cli.output import safe_console
+
 Progress = Callable[[float, float], None]
 
 
@@ -15,10 +17,9 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress as Bars
 
-    with Bars(console=Console(stderr=True), transient=True) as bars:
+    with Bars(console=safe_console(stderr=True), transient=True) as bars:
         task = bars.add_task(escape(what), total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)

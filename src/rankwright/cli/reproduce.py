@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwright.cli.output import check_output, print_table, reading, writing
+from rankwright.cli.output import check_output, print_table, reading, tell, writing
 from rankwright.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _remove_again(made: Sequence[Path], names: Sequence[str]) -> None:
 
 
 def _tell_written(written: Sequence[Path], out: Path) -> None:
-    typer.echo(f"wrote {', '.join(path.name for path in written)} to {out}", err=True)
+    tell(f"wrote {', '.join(path.name for path in written)} to {out}")
 
 
 def _greedy_summary(reproduction: greedy.Reproduction) -> RenderableType:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankwright.cli.output import without_nan
 from rankwright.measures.tables import number
+from rankwright.text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -166,7 +167,7 @@ class SelectionReport:
 
 def _cell(value: Any) -> Any:
     """Lists in one cell, their items apart by blanks."""
-    return " ".join(map(str, value)) if isinstance(value, list) else value
+    return " ".join(map(str, value)) if isinstance(value, list) else spreadsheet_cell(value)
 
 
 def _table(*headings: str) -> Table:
