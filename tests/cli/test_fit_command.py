@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -162,7 +163,8 @@ def test_work_that_was_interrupted_is_gone_on_with(run, folder, tmp_path, monkey
 
 
 def results(out):
-    return {name: (out / name).read_bytes() for name in FILES}
+    """What was written, but for the command that names the folder."""
+    return {name: re.sub(rb'rankwright fit [^"<]*', b"", (out / name).read_bytes()) for name in FILES}
 
 
 @pytest.fixture(name="computed")
@@ -365,10 +367,68 @@ def test_a_measure_that_cannot_be_certified_can_be_optimised(run, folder, tmp_pa
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == list(FILES)
 
 
+def test_train_and_fit_write_the_same_record(run, folder, tmp_path):
+    files = (folder / "train.txt", "--valid", folder / "vali.txt")
+    assert run("fit", *files, "--ranker", "rankrls", "--test", folder / "test.txt", "--out", tmp_path / "out").code == 0
+    assert run("train", *files, "--ranker", "rankrls", "--out", tmp_path / "trained.json").code == 0
+    fitted = rw.load_model(tmp_path / "out" / "model.json").training_
+    trained = rw.load_model(tmp_path / "trained.json").training_
+    keys = ["command", "data", "convention", "rule", "judged_on", "measures", "figures", "certificate"]
+    assert list(fitted) == list(trained) == keys
+    assert [part["role"] for part in fitted["data"]] == ["train", "valid", "test"]
+    assert fitted["data"][:2] == trained["data"]
+    assert fitted["judged_on"] == trained["judged_on"] == "valid"
+    assert list(fitted["measures"][0]) == list(trained["measures"][0])
+    assert {"alpha", "alphas_tried", "features_used"} <= set(fitted["figures"]) & set(trained["figures"])
+    assert fitted["certificate"]["guaranteed"]
+    assert trained["certificate"] is None
+    assert trained["command"] == f"rankwright train {' '.join(map(str, files))} --ranker rankrls --out " + str(
+        tmp_path / "trained.json"
+    )
+
+
+def test_the_command_is_that_which_ran_whatever_the_script(folder, tmp_path, monkeypatch):
+    """As a script does that calls `main` with words of its own."""
+    monkeypatch.setattr(sys, "argv", ["demo.py", "demo-output"])
+    words = ["fit", str(folder / "train.txt"), "--ranker", "regression", "--out", str(tmp_path / "two words")]
+    assert main(words) == 0
+    command = rw.load_model(tmp_path / "two words" / "model.json").training_["command"]
+    assert command == f"rankwright {' '.join(words[:-1])} '{tmp_path / 'two words'}'"
+    assert "demo-output" not in (tmp_path / "two words" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("command", ["fit", "train"])
+def test_a_file_that_changes_while_it_is_read_is_refused(run, folder, tmp_path, monkeypatch, command, moment):
+    """The hash is that of other bytes than were read, if the file is written to in between."""
+    from rankwright.data import files
+
+    data, out, read = tmp_path / "train.txt", tmp_path / "out", files.read_queries
+    shutil.copy(folder / "train.txt", data)
+    times = data.stat()
+
+    def reading_while_it_is_written(path, **options):
+        text = data.read_text()
+        changed = text[:-2] + ("2" if text[-2] == "1" else "1") + "\n"  # another digit, and as long as before
+        if moment == "before":
+            data.write_text(changed)
+        queries = read(path, **options)
+        if moment == "after":
+            data.write_text(changed)
+        os.utime(data, ns=(times.st_atime_ns, times.st_mtime_ns))  # as if nothing had been
+        return queries
+
+    monkeypatch.setattr(files, "read_queries", reading_while_it_is_written)
+    ran = run(command, data, "--ranker", "rankrls", "--out", out)
+    assert (ran.code, ran.out) == (65, "")
+    assert f"{data} changed while being read" in ran.err
+    assert not out.exists()
+
+
 def test_certify_warns_of_data_that_the_model_was_trained_on(run, folder, tmp_path):
     fit_fast(run, folder, tmp_path / "out", "--test", folder / "test.txt")
     model = tmp_path / "out" / "model.json"
-    assert "trained on these data" in run("certify", model, folder / "train.txt").err
+    assert "trained on these queries" in run("certify", model, folder / "train.txt").err
     assert run("certify", model, folder / "test.txt").err == ""
 
 

@@ -90,14 +90,14 @@ def test_json_and_the_file_tell_the_same(run, parts, files, out, name):
     assert (ran.code, ran.err) == (0, "")
     told, ranker, training = json.loads(ran.out), fitted(name, parts), rw.load_model(out).training_
     assert (told.pop("ranker"), told.pop("model")) == (RANKERS[name], str(out))
-    data, valid = training.pop("data"), training.pop("valid")
-    assert training == told
+    data, valid = training["data"]
+    assert training["figures"] | {name: training[name] for name in ("judged_on", "measures")} == told
     assert (told["alpha"], told["alphas_tried"], told["judged_on"]) == (ranker.alpha_, 2, "valid")
     assert told["features_used"] == np.count_nonzero(ranker.coef_)
     assert [entry["measure"] for entry in told["measures"]] == ["AP", "nDCG @ 5"]
     for entry, estimate in zip(told["measures"], estimates_of(ranker)[0].values(), strict=True):
         assert (entry["mean"], entry["standard_error"]) == pytest.approx(estimate)
-    assert (data["file"], valid["file"]) == ("train.txt", "vali.txt")
+    assert [(part["role"], part["name"]) for part in (data, valid)] == [("train", "train.txt"), ("valid", "vali.txt")]
     assert (data["queries"], data["documents"], valid["queries"]) == (20, parts[0].n_documents, 10)
     assert data["sha256"] == hashlib.sha256(files[0].read_bytes()).hexdigest()
     assert ("passes" in told) == hasattr(ranker, "passes_")
@@ -167,8 +167,8 @@ def test_ranksvm_is_the_default_and_auto_its_own_grid(run, parts, files, out):
     assert run("train", files[0], "--valid", files[1], "--out", out).code == 0
     model = rw.load_model(out)
     ranker = rw.RankSVM(alpha=rw.search()).fit(parts[0], valid=parts[1])
-    assert (model.ranker_, model.training_["alpha"]) == ("RankSVM", ranker.alpha_)
-    assert model.training_["alphas_tried"] == len(ranker.path_.alphas)
+    assert (model.ranker_, model.training_["figures"]["alpha"]) == ("RankSVM", ranker.alpha_)
+    assert model.training_["figures"]["alphas_tried"] == len(ranker.path_.alphas)
 
 
 def test_one_alpha_without_validation_data_is_not_measured(run, files, out):
@@ -404,4 +404,4 @@ def test_training_that_does_not_converge_is_told(run, files, out, monkeypatch):
     ran = run("train", files[0], "--alpha", "2^-10", "--out", out)
     assert ran.code == 0
     assert re.fullmatch("warning: .*after 1 steps.*\n", ran.err)
-    assert rw.load_model(out).training_["converged"] is False
+    assert rw.load_model(out).training_["figures"]["converged"] is False

@@ -50,7 +50,7 @@ def told_lines(ran):
 @pytest.mark.parametrize(("measure", "others"), [("ndcg@3", ",map"), ("ndcg", ""), ("map", ",ndcg@3")])
 def test_the_first_measure_is_optimised_and_decides(train, parts, measure, others):
     ran, model = train(*ALPHAS, "--measure", measure + others, "--tol", 1e-5, "--json")
-    told, alpha = json.loads(ran.out), model.training_["alpha"]
+    told, alpha = json.loads(ran.out), model.training_["figures"]["alpha"]
     rankers = {tried: rw.StructuredRanker(measure, tried, tol=1e-5).fit(parts[0]) for tried in (1.0, 16.0)}
     np.testing.assert_allclose(model.coef_, rankers[alpha].coef_, atol=0.01)
     worth = {tried: ranker.score(parts[1]) for tried, ranker in rankers.items()}
@@ -154,7 +154,7 @@ def test_weights_that_stay_at_0(train):
     assert told_lines(ran)["learned"] == "nothing: w = 0 has as low a bound"
     ran, model = train(*options, "--json")
     assert ran.err.startswith("warning: no weights")
-    assert json.loads(ran.out)["stays_at_center"] is model.training_["stays_at_center"] is True
+    assert json.loads(ran.out)["stays_at_center"] is model.training_["figures"]["stays_at_center"] is True
     ran, _ = train(*options, "--bound", "tight")
     assert ran.err == ""
     assert "learned" not in told_lines(ran)
@@ -168,9 +168,9 @@ def test_iterations_are_told(train):
     header, *lines = ran.err.splitlines()
     assert header.split() == ["alpha", "iteration", "objective", "relative", "gap", "passes", "nDCG", "@", "3"]
     cells = [line.split() for line in lines]
-    last = [row for row in cells if float(row[0]) == model.training_["alpha"]][-1]
-    assert float(last[2]) == pytest.approx(model.training_["objective"], rel=1e-6)
-    assert float(last[3]) == pytest.approx(model.training_["relative_gap"], rel=0.1)
+    last = [row for row in cells if float(row[0]) == model.training_["figures"]["alpha"]][-1]
+    assert float(last[2]) == pytest.approx(model.training_["figures"]["objective"], rel=1e-6)
+    assert float(last[3]) == pytest.approx(model.training_["figures"]["relative_gap"], rel=0.1)
     assert float(last[5]) == pytest.approx(model.training_["measures"][0]["mean"], abs=1e-4)
 
 

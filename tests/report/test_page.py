@@ -334,6 +334,7 @@ def test_the_summary_can_be_read_by_anyone():
         ({"evaluated_on": "validation"}, "its value may be too good"),
         ({"evaluated_on": "cross-validation"}, "on 785 queries by cross-validation"),
         ({"n_features": None}, "It uses 9 features."),
+        ({"summary": {"nothing_learned": "all weights are 0"}}, "Nothing was learned: all weights are 0."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -349,8 +350,10 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
     for certificate in ("certificate", "gain_certificate"):
         report["summary"][certificate] |= {"bound": 0.01, "guaranteed": False, "delta": 0.1}
     text = Page(render_report(report)).text_of("reliability")
-    assert "With about 90 % confidence" in text
-    assert "It is approximate" in text
+    assert "An estimate, not certified: it is at least 0.01" in text
+    assert "The confidence of 90 % is not guaranteed" in text
+    assert "Estimate of the gain" in text
+    assert "ertificate" not in text
     assert "not certain" not in text
     report["summary"] |= {"certificate": None, "gain_certificate": None}
     text = Page(render_report(report)).text_of("reliability")

@@ -206,7 +206,7 @@ def test_leave_query_out_is_approximate(drawn):
     same = certificate(held_out.scores[0], drawn.queries)
     assert (certified.bound, certified.mean) == (same.bound, same.mean)
     assert same.guaranteed
-    assert "confidence about 95 %" in str(certified)
+    assert "the confidence of 95 % is not guaranteed" in str(certified)
     assert "No guarantee" in str(certified)
     assert "certified" not in str(certified).replace("not certified", "")
     assert not certificate(same_scores(drawn), drawn.queries, baseline=held_out).guaranteed
@@ -241,7 +241,7 @@ def test_the_text(scores, queries):
 
 def test_bounds_are_shown_rounded_to_the_safe_side():
     about = {"measure": rw.nDCG @ 10, "convention": "default", "delta": 0.05, "method": "betting", "n_queries": 9}
-    about |= {"n_left_out": 0, "n_tied": 0, "gain": False, "guaranteed": True}
+    about |= {"n_left_out": 0, "n_tied": 0, "gain": False, "doubts": ()}
     lower = Certificate(mean=0.6, bound=0.12349, is_lower=True, bounds={"betting": 0.12349}, **about)
     upper = Certificate(mean=0.6, bound=0.76541, is_lower=False, bounds={"betting": 0.76541}, **about)
     assert "at least 0.1234 on" in str(lower)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +13,14 @@ import typer
 from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn
 from rankwright.cli.output import print_json, print_table, reading, working
 from rankwright.cli.predict import for_features_of
+from rankwright.cli.training_record import file_digest
 from rankwright.errors import DataError
 
 if TYPE_CHECKING:
-    from rankwright.data.queries import Queries
     from rankwright.rankers.linear_model import LinearModel
     from rankwright.rankers.stump_model import StumpModel
 
-# The fields of a model's training record that name data, and what these were used for.
-_USES = {"data": "trained on", "valid": "chosen by"}
-_ROLES = {"train": "trained on", "valid": "chosen by"}
+_USES = {"train": "trained on", "valid": "chosen by"}
 
 
 def certify(
@@ -73,62 +72,61 @@ def certify(
             other = load_model(baseline)
     with reading(data):
         queries = read_queries(data, dtype="float64", label=label, qid=qid, doc=doc)
-    _warn_if_seen(model, ranker, data)
-    if baseline is not None and other is not None:
-        _warn_if_seen(baseline, other, data)
-    with working("certifying"):
-        result = certificate(
-            _scores(ranker, queries, data),
-            queries,
-            measure,
-            delta,
-            method=method,  # type: ignore[arg-type]  # it is checked there
-            convention=convention,
-            baseline=None if other is None else _scores(other, queries, data),
-        )
+    options: dict[str, Any] = {"method": method, "convention": convention}
+    with working("certifying"), _naming(data):
+        if other is not None:
+            options["baseline"] = for_features_of(other, queries)
+        result = certificate(for_features_of(ranker, queries), queries, measure, delta, **options)
+    if result.guaranteed:  # by what is known of the queries; the file may be known
+        result = result.doubted(*_noted_uses(model, ranker, data))
+        if baseline is not None and other is not None:
+            result = result.doubted(*_noted_uses(baseline, other, data))
+    for doubt in result.doubts:
+        warnings.warn(f"{doubt}: this is an estimate, not certified", stacklevel=1)
     if as_json:
         print_json(result.to_dict())
     else:
         print_table(result)
 
 
-def _scores(model: LinearModel | StumpModel, queries: Queries, data: Path) -> Any:
+@contextmanager
+def _naming(data: Path) -> Iterator[None]:
     try:
-        return for_features_of(model, queries).predict(queries)
+        yield
     except DataError as error:
         raise DataError(f"{data}: {error}") from None
 
 
-def _warn_if_seen(path: Path, model: LinearModel | StumpModel, data: Path) -> None:
-    """Warn if the model's training record names these data: by their hash, or by their name where it has no hash."""
+def _noted_uses(path: Path, model: LinearModel | StumpModel, data: Path) -> list[str]:
+    """What the model's training record has to do with this file: by its hash, or by its name where it has no hash."""
+    doubts = []
     for use, noted in _records(model.training_):
         digest = noted.get("sha256")
         if digest is not None and data.is_file():  # a pipe has been read already
             seen, which = digest == _digest(data), "these data"
         else:
-            name = noted.get("file")
+            name = noted.get("name")
             seen, which = isinstance(name, str) and Path(name).name == data.name, f"data named {data.name}"
         if seen:
-            warnings.warn(
-                f"{path} was {use} {which}: what is certified holds only for queries that the model has not seen",
-                stacklevel=1,
-            )
+            doubts.append(f"{path} was {use} {which}")
+    return doubts
 
 
 def _records(training: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What the model was trained on or chosen by, as `train` and `fit` note it."""
+    """What the model was trained on or chosen by; earlier versions and people note it in fields of their own."""
     if isinstance(training.get("data"), list):
         for noted in training["data"]:
-            if isinstance(noted, Mapping) and noted.get("role") in _ROLES:
-                yield _ROLES[noted["role"]], {"file": noted.get("name"), "sha256": noted.get("sha256")}
+            if isinstance(noted, Mapping) and noted.get("role") in ("train", "valid"):
+                yield _USES[noted["role"]], noted
         return
-    for field, use in _USES.items():
+    for field, role in (("data", "train"), ("valid", "valid")):
         record = training.get(field)
-        yield use, record if isinstance(record, Mapping) else {"file": record}
+        if isinstance(record, Mapping):
+            yield _USES[role], {"name": record.get("file"), "sha256": record.get("sha256")}
+        else:
+            yield _USES[role], {"name": record}
 
 
 def _digest(path: Path) -> str:
-    from rankwright.fitting.work import file_digest
-
     with reading(path):
         return file_digest(path)

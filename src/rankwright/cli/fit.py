@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,9 +20,9 @@ from rankwright.cli.output import (
     print_lines,
     print_table,
     reading,
-    working,
 )
 from rankwright.cli.progress import progress_bar
+from rankwright.cli.training_record import command_text, data_records, digests_of, training_record
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -181,13 +179,13 @@ class _Job:
     def run(self) -> tuple[FitResult, dict[str, Any]]:
         """Read, fit, and write."""
         from rankwright.fitting.fit import fit as fit_rankers
-        from rankwright.fitting.work import Work, file_digest
+        from rankwright.fitting.work import Work
 
-        read = _read_all(self.files, self.columns)
-        costs = None if self.costs is None else _read_costs(self.costs, read["train"])
-        with working("hashing the data"):
-            digests = {role: file_digest(path) for role, path in self.files.items()}
-        self._check_apart(digests)
+        files = {**self.files, **({} if self.costs is None else {"costs": self.costs})}
+        with digests_of(files) as digests:
+            self._check_apart(digests)
+            read = _read_all(self.files, self.columns)
+            costs = None if self.costs is None else _read_costs(self.costs, read["train"])
         work = Work(self.out, self._fingerprint(digests))
         with own_folder(self.out, work), going_on(work):
             with progress_bar("training") as bar:
@@ -209,42 +207,34 @@ class _Job:
                     progress=None if bar is None else lambda what, done, total: bar(done, total),
                 )
             report = self._report(result, read, digests)
-            write_results(self.out, result, report)
+            write_results(self.out, result, report, _record(result, report))
             if not any(each.for_time for each in result.left_out):  # else more time can go on from there
                 work.clear()
         return result, report
 
-    def _check_apart(self, digests: Mapping[str, str]) -> None:
+    def _check_apart(self, digests: Mapping[str, str | None]) -> None:
         """Refuse to judge on what was trained on."""
-        roles = list(digests)
+        roles = list(self.files)
         for i, role in enumerate(roles):
             for other in roles[:i]:
                 if digests[role] == digests[other]:
                     raise ParameterError(f"--{role}: {self.files[role]} has the same content as {self.files[other]}")
 
-    def _fingerprint(self, digests: Mapping[str, str]) -> str:
+    def _fingerprint(self, digests: Mapping[str, str | None]) -> str:
         """All that the result depends on; not the budget, so that more time goes on from what is finished."""
-        from rankwright.fitting.work import file_digest, fingerprint
+        from rankwright.fitting.work import fingerprint
 
         asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_IN_RESULT}
-        costs = None if self.costs is None else file_digest(self.costs)
-        return fingerprint({"version": __version__, "data": digests, **asked, "costs": costs})
+        return fingerprint({"version": __version__, "data": digests, **asked})
 
-    def _report(self, result: FitResult, read: Mapping[str, Queries], digests: Mapping[str, str]) -> dict[str, Any]:
+    def _report(
+        self, result: FitResult, read: Mapping[str, Queries], digests: Mapping[str, str | None]
+    ) -> dict[str, Any]:
         from rankwright.data.inspection import inspect
         from rankwright.fitting.report_data import report_data
 
-        data = [
-            {
-                "role": role,
-                "name": path.name,
-                "sha256": digests[role],
-                "queries": read[role].n_queries,
-                "documents": read[role].n_documents,
-            }
-            for role, path in self.files.items()
-        ]
-        reproduce = {"command": _command(), "versions": _versions(), "data": data, "seed": self.seed}
+        data = data_records(self.files, read, digests)
+        reproduce = {"command": command_text(), "versions": _versions(), "data": data, "seed": self.seed}
         title = f"{self.files['train'].name}: {result.measure}"
         return report_data(result, inspect(read["train"]), title=title, reproduce=reproduce)
 
@@ -296,8 +286,26 @@ def _parse_budget(text: str) -> float:
 # What is told
 
 
-def _command() -> str:
-    return shlex.join(["rankwright", *sys.argv[1:]])
+def _record(result: FitResult, report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model file says of its training."""
+    entry, estimate = result.entries[result.chosen], result.entries[result.chosen].estimate
+    judged = next(each for each in result.judged if each.family is entry.family)
+    return training_record(
+        data=report["reproduce"]["data"],
+        convention=result.convention.name,
+        rule=result.rule,
+        judged_on="held-out" if result.data.valid is None else "valid",
+        measures=[
+            {"measure": str(result.measure), "mean": estimate.mean, "standard_error": estimate.standard_error},
+        ],
+        figures={
+            "alpha": entry.setting.alpha,
+            "alphas_tried": len({setting.alpha for setting in judged.settings}),
+            "features_used": len(report["weights"]),
+            "rankers_tried": len(result.entries),
+        },
+        certificate=report["summary"]["certificate"] if result.test is not None else None,
+    )
 
 
 def _versions() -> dict[str, str]:

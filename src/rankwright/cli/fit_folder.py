@@ -90,15 +90,14 @@ def going_on(work: Work) -> Iterator[None]:
         raise
 
 
-def write_results(out: Path, result: FitResult, report: Mapping[str, Any]) -> None:
+def write_results(out: Path, result: FitResult, report: Mapping[str, Any], training: Mapping[str, Any]) -> None:
     """The three files, all or none; the model takes its name last, so that it is never without its report."""
     from rankwright.data.paths import atomic_path
-    from rankwright.fitting.report_data import model_note
     from rankwright.rankers.model_file import model_text
     from rankwright.report.page import render_report
 
     contents = {
-        "model.json": model_text(result.model, training=model_note(result, report["reproduce"])),
+        "model.json": model_text(result.model, training=training),
         "report.html": render_report(report),
         "leaderboard.csv": leaderboard_csv(report),
     }

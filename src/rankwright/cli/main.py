@@ -35,6 +35,7 @@ from rankwright.cli.reproduce import greedy_rankrls, large_margin, order_preserv
 from rankwright.cli.select import select
 from rankwright.cli.study import study_bounds
 from rankwright.cli.train import train
+from rankwright.cli.training_record import COMMAND_WORDS
 from rankwright.errors import ParameterError, RankwrightError
 
 # What Typer raises on wrong usage has no public name in every version, but BadParameter is one of its kind.
@@ -120,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             words = sys.argv[1:] if arguments is None else arguments
             _refuse_empty(words)
+            COMMAND_WORDS.set(words)
             code = app(words, prog_name="rankwright", standalone_mode=False)
         except (KeyboardInterrupt, typer.Abort):
             code = Exit.INTERRUPTED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.options import check_at_least, option_of, parse_alphas
-from rankwright.cli.output import check_output, print_json, print_table, reading, without_nan, working, writing
+from rankwright.cli.output import check_output, print_json, print_table, working, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_data import most_features, read_training_data
+from rankwright.cli.training_record import data_records, digests_of, training_record
 from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankwright.data.queries import Queries
+    from rankwright.cli.training_report import TrainingReport
     from rankwright.measures import Measure
 
 # The values of --ranker, and the public names of their classes.
@@ -220,8 +220,9 @@ def train(
     if ranker == "structured":
         parameters["measure"] = _optimised(chosen_measures[0])
     check_output(out, *(path for path in (data, valid) if path is not None))
-    queries, held_out = read_training_data(data, valid)
-    notes = {"data": _noted(data, queries), "valid": _noted(valid, held_out)}
+    files = {"train": data, **({} if valid is None else {"valid": valid})}
+    with digests_of(files) as digests:
+        queries, held_out = read_training_data(data, valid)
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(max_features, queries, data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
@@ -233,7 +234,8 @@ def train(
     for problem in report.problems():
         warnings.warn(problem, stacklevel=1)
     with writing(out):
-        save_model(learner, out, training=without_nan({**notes, **report.to_dict()}))
+        read = {"train": queries, **({} if held_out is None else {"valid": held_out})}
+        save_model(learner, out, training=_record(learner, report, data_records(files, read, digests)))
     if as_json:
         print_json({"ranker": RANKERS[ranker], **report.to_dict(), "model": str(out)})
     else:
@@ -332,12 +334,16 @@ def _warning_by_report() -> Iterator[None]:
 # What is told
 
 
-def _noted(path: Path | None, queries: Queries | None) -> dict[str, Any] | None:
-    """What the model file remembers of a data file: its name, a hash to know it again by, and what it holds."""
-    if path is None or queries is None:
-        return None
-    digest = None
-    if path.is_file():  # a pipe can be read only once
-        with reading(path), path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"file": path.name, "sha256": digest, "queries": queries.n_queries, "documents": queries.n_documents}
+def _record(learner: Any, report: TrainingReport, data: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the model file says of its training."""
+    figures = report.to_dict()
+    judged_on, measures = figures.pop("judged_on"), figures.pop("measures")
+    return training_record(
+        data=data,
+        convention=learner.convention,
+        rule=getattr(learner, "rule", None),
+        judged_on=judged_on,
+        measures=measures,
+        figures=figures,
+        certificate=None,
+    )

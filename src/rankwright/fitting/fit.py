@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.baseline import baseline_of
@@ -114,6 +115,9 @@ class _Job:
             check_positive("budget", budget)
         self.costs = _checked_costs(costs, train.n_features)
         self.data, self.test = FitData.of(train, valid, folds, seed), test
+        self.seen = {"train": [query_fingerprints(train)], "valid": []}
+        if valid is not None:
+            self.seen["valid"].append(query_fingerprints(valid))
         if test is not None:
             check_grades("the test data", test)
             check_same_features("the test data", test, train)
@@ -215,7 +219,7 @@ class _Job:
         self._tell(f"{entry.family.title} on all queries")
         kept = self.work.once(f"{entry.family.name}-model", partial(self._train, entry))
         queries = self.data.train
-        return LinearModel.of(
+        model = LinearModel.of(
             kept["weights"] / self.data.scale,
             intercept=0.0,
             feature_names=queries.feature_names if queries.has_feature_names else None,
@@ -223,6 +227,8 @@ class _Job:
             parameters={**entry.setting._asdict(), "measures": str(self.measure), "convention": self.convention.name},
             training={},
         )
+        model._seen_queries = self.seen
+        return model
 
     def _train(self, entry: Entry) -> Arrays:
         return {"weights": entry.family.weights(self.data.whole, [entry.setting])[0]}

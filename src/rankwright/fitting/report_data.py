@@ -134,12 +134,13 @@ def _summary(result: FitResult, queries: _Final) -> dict[str, Any]:
         "gain": float(gains.mean()),
         "gain_interval": list(bootstrap_interval(gains)),
         "p_value": wilcoxon_test(gains),
-        "certificate": _certificate(certified, result),
-        "gain_certificate": _certificate(gain, result),
+        "nothing_learned": result.nothing_learned,
+        "certificate": _certificate(certified),
+        "gain_certificate": _certificate(gain),
     }
 
 
-def _certificate(found: Certificate | None, result: FitResult) -> dict[str, Any] | None:
+def _certificate(found: Certificate | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
@@ -147,7 +148,8 @@ def _certificate(found: Certificate | None, result: FitResult) -> dict[str, Any]
         "delta": found.delta,
         "method": found.method,
         "n_queries": found.n_queries,
-        "guaranteed": result.test is not None,
+        "guaranteed": found.guaranteed,
+        "doubts": list(found.doubts),
     }
 
 
@@ -263,18 +265,3 @@ def _health(found: Inspection) -> dict[str, Any]:
         {"level": "warning", "text": f"{what}: {count:,} ({which})"} for what, count, which in findings_of(found)
     ]
     return {"facts": facts, "findings": findings}
-
-
-def model_note(result: FitResult, reproduce: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model file says of its training."""
-    entry = result.entries[result.chosen]
-    certified = None if result.certificates is None else result.certificates[0]
-    return {
-        "command": reproduce["command"],
-        "data": reproduce["data"],
-        "measure": str(result.measure),
-        "convention": result.convention.name,
-        "held_out": {"mean": entry.estimate.mean, "standard_error": entry.estimate.standard_error},
-        "certificate": _certificate(certified, result) if result.test is not None else None,
-        "rule": result.rule,
-    }

@@ -141,19 +141,41 @@ class FitResult:
 
     @cached_property
     def certificates(self) -> tuple[Certificate, Certificate] | None:
-        """For the chosen ranker, and for its gain over the baseline; guaranteed only if there are test queries.
+        """For the chosen ranker, and for its gain over the baseline; estimates unless there are unseen test queries.
 
         None for a measure without a greatest value, such as DCG, or ERR without its max_grade.
         """
-        chosen, baseline = self.final_scores
-        options: dict[str, Any] = {"measure": self.measure, "delta": self.delta, "convention": self.convention}
-        queries = self.final_queries
         if not can_certify(self.measure, self.convention):
             return None
-        return (
-            certificate(chosen, queries, **options),
-            certificate(chosen, queries, baseline=baseline, **options),
-        )
+        queries, (scores, baseline) = self.final_queries, self.final_scores
+        chosen = scores if self.test is None else self.model  # which knows what it was trained on
+        options: dict[str, Any] = {"measure": self.measure, "delta": self.delta, "convention": self.convention}
+        found = certificate(chosen, queries, **options), certificate(chosen, queries, baseline=baseline, **options)
+        mean, gain = (each if self.test is not None else each.doubted(self._doubt()) for each in found)
+        return mean, gain
+
+    def _doubt(self) -> str:
+        """What speaks against a guarantee where there are no test queries."""
+        if self.data.valid is not None:
+            return "the same queries chose the ranker"
+        return "the same queries chose the ranker, and those of cross-validation share most of their training queries"
+
+    @cached_property
+    def nothing_learned(self) -> str | None:
+        """Why nothing was learned, on the final queries, if that is so.
+
+        Either all weights are 0, or every query has its documents in the same order as by the baseline, tied ones tied,
+        or the measure has the same value for every query as by the baseline.
+        """
+        scores, baseline = self.final_scores
+        queries = self.final_queries
+        if not self.model.coef_.any() or _is_same_ranking(scores, np.zeros_like(scores), queries):
+            return "no feature has a weight that tells documents of a query apart"
+        if _is_same_ranking(scores, baseline, queries):
+            return f"every query is ranked as by the {self.baseline_title} alone"
+        if np.array_equal(self.values_of(scores, queries), self.values_of(baseline, queries), equal_nan=True):
+            return f"every query has the same {self.measure} as by the {self.baseline_title} alone"
+        return None
 
     # For people
 
@@ -161,6 +183,7 @@ class FitResult:
         entry, n_used = self.entries[self.chosen], int(np.count_nonzero(self.model.coef_))
         lines = [
             f"chosen: {entry.family.title}, {entry.setting}; {n_used} of {len(self.model.coef_)} features used",
+            *([f"nothing was learned: {self.nothing_learned}"] if self.nothing_learned else []),
             self._promise(),
             *(f"left out: {each.family.title}: {each.reason}" for each in self.left_out),
         ]
@@ -171,7 +194,8 @@ class FitResult:
             return f"{self.measure} of new queries cannot be certified: it has no greatest value that is known"
         is_error, bound = self.measure.lower_is_better, self.certificates[0].bound
         told = f"at most {ceil(1e4 * bound) / 1e4:.4f}" if is_error else f"at least {floor(1e4 * bound) / 1e4:.4f}"
-        sure = "" if self.test is not None else ", at a guess: the same queries chose it"
+        doubts = self.certificates[0].doubts
+        sure = f", an estimate, not certified: {'; '.join(doubts)}" if doubts else ""
         return f"{self.measure} of new queries: {told} with probability {1 - self.delta:g}{sure}"
 
     @property
@@ -188,3 +212,18 @@ class FitResult:
         return Group(Text(f"on {self.evaluated_on} queries", style="dim"), self._final, Text(self._verdict()))
 
     __repr__ = __str__
+
+
+def _is_same_ranking(scores: Array, others: Array, queries: Queries) -> bool:
+    """Whether two rankers agree on every two documents of a query: which comes first, or that they are tied."""
+    codes = queries.grouping.codes
+    return np.array_equal(_places(scores, codes), _places(others, codes))
+
+
+def _places(scores: Array, codes: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    """Query by query, how many different scores come up to that of a document; tied ones have the same place."""
+    order = np.lexsort((scores, codes))
+    is_next = (np.diff(scores[order]) != 0) | (np.diff(codes[order]) != 0)
+    places = np.empty(len(scores), np.int64)
+    places[order] = np.concatenate([[0], np.cumsum(is_next)])
+    return places

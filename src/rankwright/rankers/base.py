@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwright.data.arrays import validated_features
 from rankwright.data.centred import check_features
+from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.grouping import Grouping
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
@@ -44,11 +45,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     n_features_in_: int
     _n_training_queries = 1
+    _seen_queries: dict[str, list[Fingerprints]]  # what it was trained on ("train"), and chosen by ("valid")
 
     def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True) -> Queries:
         """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features."""
         queries = self._given_queries(X, y, qid, reset=reset)
         self._n_training_queries = queries.n_queries
+        before = [] if reset else self._seen_queries["train"]
+        self._seen_queries = {"train": [*before, query_fingerprints(queries)], "valid": []}
         return queries
 
     def _given_queries(self, X: Any, y: Any, qid: Any, *, reset: bool) -> Queries:
@@ -79,6 +83,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         check_noted_features(self, valid, "valid", "the training data")
         check_features(valid, "valid: ")
+        self._seen_queries["valid"].append(query_fingerprints(valid))
         return valid
 
     def predict(self, X: Any) -> Array:

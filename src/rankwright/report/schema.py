@@ -26,7 +26,9 @@ class _Named:
 
 
 _INTERVAL = (float, float)
-_CERTIFICATE = _Maybe({"bound": float, "delta": float, "method": str, "n_queries": int, "guaranteed": bool})
+_CERTIFICATE = _Maybe(
+    {"bound": float, "delta": float, "method": str, "n_queries": int, "guaranteed": bool, "doubts": _Maybe([str])}
+)
 _ESTIMATE = {"mean": float, "interval": _Maybe(_INTERVAL), "standard_error": _Maybe(float)}
 _DOCUMENT = {
     "document": str,
@@ -66,6 +68,7 @@ SHAPE = {
         "gain": float,  # above 0 is an improvement, whichever way the measure runs
         "gain_interval": _INTERVAL,
         "p_value": _Maybe(float),
+        "nothing_learned": _Maybe(str),  # why, if it is so
         "certificate": _CERTIFICATE,
         "gain_certificate": _CERTIFICATE,
     },
@@ -91,7 +94,7 @@ SHAPE = {
     "changed": [_QUERY],
     "health": {"facts": [(str, str)], "findings": [{"level": {"warning", "note"}, "text": str}]},
     "reproduce": {
-        "command": str,
+        "command": _Maybe(str),
         "versions": _Named(str),
         "data": [{"role": {"train", "valid", "test"}, "name": str, "sha256": str, "queries": int, "documents": int}],
         "seed": int,

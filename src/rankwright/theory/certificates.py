@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from rankwright.theory.mean_bounds import (
     clopper_pearson_bound,
     hoeffding_bound,
 )
+from rankwright.theory.seen import doubts_about
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -57,12 +58,14 @@ def certificate(
 
     With probability ≥ 1 − delta over the draw of the queries the expectation is on the right side of the bound, if the
     queries are drawn independently from where new ones will come from, and had no part in training or in any choice.
+    Where it is known that they had one, the result is an estimate: ``guaranteed`` is False, and ``doubts`` tells why.
 
     Parameters
     ----------
     ranker_or_scores : a fitted ranker, one score per row of ``queries``, or what `leave_query_out` gave for one alpha
-        Rankers that leave a query out share most of their training data, so their values are not independent: for
-        them the bound is approximate, and ``guaranteed`` is False.
+        A ranker knows the queries that it was trained on or chosen by again; of scores nothing is known. Rankers that
+        leave a query out share most of their training data, so their values are not independent, and the bound is an
+        estimate.
     queries : Queries
         Not needed for what `leave_query_out` gave, which has its own.
     measure : such as ``nDCG @ 10`` or ``"ndcg@10"``
@@ -118,9 +121,17 @@ def certificate(
         n_tied=int(np.count_nonzero((worth > 0) & (worth < 1))) if used == _EXACT else 0,
         is_lower=is_lower,
         gain=is_gain,
-        guaranteed=not (isinstance(ranker_or_scores, HeldOut) or isinstance(baseline, HeldOut)),
+        doubts=(*_doubts("the ranker", ranker_or_scores, judged), *_doubts("the baseline", baseline, judged)),
         bounds=bounds,
     )
+
+
+def _doubts(who: str, system: Any, queries: Queries) -> list[str]:
+    if isinstance(system, HeldOut):
+        return [
+            "values of leave-query-out are not independent, and the bound is about rankers trained on one query less"
+        ]
+    return doubts_about(who, system, queries)
 
 
 def _bounds(worth: Values, delta: float, is_exact: bool) -> dict[str, float]:
@@ -239,7 +250,7 @@ class Certificate:
     n_tied : the queries whose value is an expectation over ties, which "clopper-pearson" took for the worst
     is_lower : whether the bound is one from below
     gain : whether it is about the mean gain over a baseline
-    guaranteed : False for values of leave-query-out, which are not independent
+    doubts : what speaks against a guarantee, such as that queries were trained on; nothing, if it is one
     bounds : what each method gives; only that of ``method`` is certified
     """
 
@@ -254,8 +265,17 @@ class Certificate:
     n_tied: int
     is_lower: bool
     gain: bool
-    guaranteed: bool
+    doubts: tuple[str, ...]
     bounds: dict[str, float]
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether nothing is known that speaks against it: else the bound is an estimate."""
+        return not self.doubts
+
+    def doubted(self, *reasons: str) -> Certificate:
+        """The same as an estimate, for one who knows what speaks against a guarantee."""
+        return replace(self, doubts=(*self.doubts, *reasons))
 
     def queries_needed(self, within: float) -> int:
         """About how many queries bring the bound this close to the mean, as its distance shrinks with 1/√n.
@@ -269,12 +289,7 @@ class Certificate:
     @property
     def notes(self) -> tuple[str, ...]:
         """What must be known to read the bound rightly."""
-        told = []
-        if not self.guaranteed:
-            told.append(
-                "No guarantee: the values of leave-query-out are not independent, so the confidence is approximate, "
-                "and the bound is about rankers trained on one query less."
-            )
+        told = [f"No guarantee: {doubt}." for doubt in self.doubts]
         if self.n_left_out:
             told.append(
                 f"{self.n_left_out:,} queries have no value and are left out: "
@@ -318,9 +333,11 @@ class Certificate:
 
     def _sentence(self) -> str:
         what = f"the gain in {self.measure} over the baseline" if self.gain else str(self.measure)
-        confidence = f"{'' if self.guaranteed else 'about '}{100 * (1 - self.delta):.6g} %"
         bound = f"{self._side()} {self._shown(self.bound)}"
-        return f"On new queries {what} is {bound} on average, with confidence {confidence}."
+        told, confidence = f"n new queries {what} is {bound} on average", f"{100 * (1 - self.delta):.6g} %"
+        if self.guaranteed:
+            return f"O{told}, with confidence {confidence}."
+        return f"Estimate, not certified: o{told}; the confidence of {confidence} is not guaranteed."
 
     def _basis(self) -> str:
         mean = f"{self.mean:+.4f}" if self.gain else number(self.mean)
@@ -328,7 +345,7 @@ class Certificate:
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         header = ["method", self._side(), "from the mean", ""]
-        mark = "◀ certified" if self.guaranteed else "◀ approximate"
+        mark = "◀ certified" if self.guaranteed else "◀ estimate"
         rows = [
             [name, self._shown(bound), f"{bound - self.mean:+.4f}", mark if name == self.method else ""]
             for name, bound in self.bounds.items()

@@ -16,12 +16,13 @@ from rankwright.report.markup import (
     name,
     numbers,
     p_value,
+    percent,
     signed,
     table,
     words,
 )
 from rankwright.report.sections.pieces import Report, choice, how
-from rankwright.report.sections.trust import certificate_text, confidence
+from rankwright.report.sections.trust import certificate_text
 
 _LEVEL = 0.05
 
@@ -36,8 +37,11 @@ def summary(report: Report) -> str:
         f"{name(report['chosen'])} reaches {value} {interval(found['interval'], digits)} on {_queries_text(report)}, "
         f"{_gain_text(report, digits)} the baseline, {name(report['baseline'])}, with "
         f"{decimal(found['baseline_mean'], digits)}.",
-        _verdict(found),
     ]
+    if found["nothing_learned"]:
+        sentences.append(f"<strong>Nothing was learned</strong>: {escaped(found['nothing_learned'])}.")
+    else:
+        sentences.append(_verdict(found))
     if found["certificate"]:
         sentences.append(certificate_text(report, digits))
     sentences.append(f"It uses {_features_text(report)}.")
@@ -104,7 +108,9 @@ def _tiles(report: Report, digits: int) -> str:
     ]
     if found["certificate"]:
         side = "at most" if report["lower_is_better"] else "at least"
-        text = f"on new queries, with {confidence(found['certificate'])}"
+        share = percent(1 - found["certificate"]["delta"])
+        is_certain = found["certificate"]["guaranteed"]
+        text = f"on new queries, {f'with {share} confidence' if is_certain else 'an estimate, not certified'}"
         bound = cautious(found["certificate"]["bound"], digits, is_upper=report["lower_is_better"])
         tiles.append((side, decimal(bound, digits), text, ""))
     used, *of = _features_text(report).split(" ", 1)
@@ -124,6 +130,9 @@ def _conditions(report: Report) -> str:
         "cross-validation": "Each query was ranked by a model trained without it; the choice of the ranker used all "
         "of them, so its value may be a little too good.",
     }[report["evaluated_on"]]
+    certificate = report["summary"]["certificate"]
+    if report["evaluated_on"] == "test" and certificate and certificate["doubts"]:
+        source = f"They are no honest test: {escaped('; '.join(certificate['doubts']))}."
     return f"Brackets are 95 % bootstrap intervals.{lower} {source} Convention: {name(report['convention'])}."
 
 

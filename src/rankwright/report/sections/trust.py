@@ -27,20 +27,21 @@ from rankwright.report.sections.pieces import Report, how, pair
 
 
 def certificate_text(report: Report, digits: int = 4) -> str:
-    """What is certain of the mean on new queries, in a sentence."""
+    """What is certain of the mean on new queries, or what is estimated of it, in a sentence."""
     certificate = report["summary"]["certificate"]
     side = "at most" if report["lower_is_better"] else "at least"
     bound = cautious(certificate["bound"], digits, is_upper=report["lower_is_better"])
     return (
-        f"With {confidence(certificate)} it is {side} <strong>{decimal(bound, digits)}</strong> "
+        f"{assurance(certificate)} it is {side} <strong>{decimal(bound, digits)}</strong> "
         "on average over new queries of the same kind."
     )
 
 
-def confidence(certificate: Mapping[str, Any]) -> str:
-    """``95 % confidence``, or about so much where it is not guaranteed."""
-    share = percent(1 - certificate["delta"])
-    return f"{share} confidence" if certificate["guaranteed"] else f"about {share} confidence"
+def assurance(certificate: Mapping[str, Any]) -> str:
+    """How sure a bound is, as the beginning of a sentence about it."""
+    if not certificate["guaranteed"]:
+        return "An estimate, not certified:"
+    return f"With {percent(1 - certificate['delta'])} confidence"
 
 
 def reliability(report: Report) -> str:
@@ -55,9 +56,10 @@ def reliability(report: Report) -> str:
         f"{interval(found['gain_interval'])} in 95 of 100 draws: so far does chance in the choice of queries move it. "
         "Assumed: the queries are independent, and enough of them to stand for others.</p>"
     )
-    parts.append(f"<p><strong>Certificate.</strong> {_certificate(report)}</p>")
-    if found["gain_certificate"]:
-        parts.append(f"<p><strong>Certificate of the gain.</strong> {_gain_certificate(found['gain_certificate'])}</p>")
+    parts.append(f"<p><strong>{_kind(found['certificate'])}.</strong> {_certificate(report)}</p>")
+    gain = found["gain_certificate"]
+    if gain:
+        parts.append(f"<p><strong>{_kind(gain)} of the gain.</strong> {_gain_certificate(gain)}</p>")
     return "\n".join(parts)
 
 
@@ -65,6 +67,7 @@ def _draws(report: Report, values: QueryValues) -> list[str]:
     found = report["summary"]
     drawn = []
     gain_lines = {"zero": 0.0}
+    kind = _kind(found["certificate"]).lower()
     if found["gain_certificate"]:
         gain_lines["bound"] = found["gain_certificate"]["bound"]
     mean_lines = {"bound": found["certificate"]["bound"]} if found["certificate"] else {}
@@ -74,12 +77,16 @@ def _draws(report: Report, values: QueryValues) -> list[str]:
     ):
         legend = plots.swatch("chosen", "bootstrap, with its 95 % interval")
         if "bound" in lines:
-            legend += f" {plots.swatch('bound', 'certificate')}"
+            legend += f" {plots.swatch('bound', kind)}"
         if np.ptp(sample) > 0:
             drawn.append(
                 plots.draws_plot(f"draws-{key}", f"{title}; {legend}", label, bootstrap_means(sample), ends, lines)
             )
     return drawn
+
+
+def _kind(certificate: Mapping[str, Any] | None) -> str:
+    return "Estimate" if certificate and not certificate["guaranteed"] else "Certificate"
 
 
 def _certificate(report: Report) -> str:
@@ -92,7 +99,7 @@ def _certificate(report: Report) -> str:
 def _gain_certificate(certificate: Mapping[str, Any]) -> str:
     bound = certificate["bound"]
     said = (
-        f"With {confidence(certificate)} the gain on average over new queries of the same kind is at least "
+        f"{assurance(certificate)} the gain on average over new queries of the same kind is at least "
         f"<strong>{signed(cautious(bound, 4, is_upper=False))}</strong>."
     )
     if bound <= 0:
@@ -108,9 +115,10 @@ def _assumed(certificate: Mapping[str, Any]) -> str:
             f"{basis} Assumed: the queries are drawn independently from where new ones come from, and had no part in "
             "training or in any choice. Nothing is assumed about how values are distributed."
         )
+    doubts = certificate["doubts"] or ["the same queries had a part in training or in the choice"]
     return (
-        f"{basis} It is approximate: the same queries had a part in training or in the choice, so they are not "
-        "independent of the ranker."
+        f"{basis} The confidence of {percent(1 - certificate['delta'])} is not guaranteed: "
+        f"{escaped('; '.join(doubts))}."
     )
 
 
@@ -147,10 +155,11 @@ def reproduce(report: Report) -> str:
         for part in made["data"]
     ]
     columns = words("File", "Role") + numbers("Queries", "Documents") + words("SHA-256")
+    command = f'<pre tabindex="0"><code>{escaped(made["command"])}</code></pre>' if made["command"] else ""
     return "\n".join(
         [
             how(f"The same command, files and versions give the same result. Seed: {made['seed']}."),
-            f'<pre tabindex="0"><code>{escaped(made["command"])}</code></pre>',
+            command,
             table("file", columns, files, label="Data files") if files else "",
             table("version", words("Package", "Version"), versions, label="Versions") if versions else "",
         ]

@@ -1,0 +1,116 @@
+"""What a model file says of its training: one record, whichever command wrote it, and what it was read from."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankwright.cli.output import reading, without_nan
+from rankwright.errors import DataError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+
+# The words after `rankwright` of the command that runs.
+COMMAND_WORDS: ContextVar[Sequence[str] | None] = ContextVar("COMMAND_WORDS", default=None)
+
+
+def training_record(
+    *,
+    data: Sequence[Mapping[str, Any]],
+    convention: str,
+    rule: str | None,
+    judged_on: str | None,
+    measures: Sequence[Mapping[str, Any]],
+    figures: Mapping[str, Any],
+    certificate: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The field ``training`` of a model file.
+
+    Parameters
+    ----------
+    data : what `data_records` gives
+    convention, rule : whose rules the measures follow, and how the choice was made
+    judged_on : "valid", "held-out" or None, the queries that ``measures`` are from
+    measures : mappings with measure, mean and standard_error; the first measure made the choice
+    figures : what is known of the training itself, such as alpha, features_used, objective or gap
+    certificate : the bound for new queries, from test queries
+    """
+    record = {
+        "command": command_text(),
+        "data": list(data),
+        "convention": convention,
+        "rule": rule,
+        "judged_on": judged_on,
+        "measures": list(measures),
+        "figures": dict(figures),
+        "certificate": certificate,
+    }
+    plain: dict[str, Any] = without_nan(record)
+    return plain
+
+
+def command_text() -> str | None:
+    """The command that runs, as a shell takes it; None where there is none."""
+    words = COMMAND_WORDS.get()
+    return None if words is None else shlex.join(["rankwright", *words])
+
+
+def data_records(
+    files: Mapping[str, Path], read: Mapping[str, Queries], digests: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    """What is remembered of each data file: its role and name, what it held, and what to know it again by.
+
+    ``sha256`` knows the file, ``known_by`` its queries, in whatever file they come again.
+    """
+    from rankwright.data.fingerprints import sketch_of
+
+    return [
+        {
+            "role": role,
+            "name": path.name,
+            "sha256": digests[role],
+            "queries": read[role].n_queries,
+            "documents": read[role].n_documents,
+            "known_by": sketch_of(read[role]),
+        }
+        for role, path in files.items()
+    ]
+
+
+@contextmanager
+def digests_of(files: Mapping[str, Path]) -> Iterator[dict[str, str | None]]:
+    """SHA-256 of files, true of all that is read from them in the block: if one changes until its end, it is refused.
+
+    A pipe can be read only once, and has None.
+    """
+    before: dict[str, tuple[int, ...] | None] = {}
+    digests: dict[str, str | None] = {}
+    for role, path in files.items():
+        with reading(path):
+            before[role] = _state(path)
+            digests[role] = file_digest(path) if path.is_file() else None
+    yield digests
+    for role, path in files.items():
+        if digests[role] is not None and _state(path) != before[role]:
+            raise DataError(f"{path} changed while being read: start again when nothing writes to it")
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What differs if a file has been written to or replaced; None if it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,162 @@
+"""A certificate is for queries that the ranker has not seen: those that it has make it an estimate, which says so."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import rankwright as rw
+from rankwright.data.fingerprints import query_fingerprints, sketch_of
+from rankwright.theory.certificates import certificate
+
+
+@pytest.fixture(scope="module", name="queries")
+def drawn_queries():
+    return rw.datasets.make_queries(60, 8, 6, n_informative=3, n_correlated=2, seed=5, dtype=np.float64).queries
+
+
+@pytest.fixture(scope="module", name="ranker")
+def fitted_ranker(queries):
+    return rw.RankRLS().fit(queries[:30])
+
+
+def changed(queries, **parts):
+    """The same queries with something else about them."""
+    told = {"X": queries.X, "y": queries.y, "qid": queries.qid} | parts
+    return rw.Queries(told["X"], told["y"], told["qid"])
+
+
+def assert_is_estimate(found, *words):
+    assert not found.guaranteed
+    assert str(found).startswith("Estimate, not certified: on new queries ")
+    assert "◀ estimate" in str(found)
+    assert "◀ certified" not in str(found)
+    assert found.to_dict()["guaranteed"] is False
+    for word in words:
+        assert any(word in note for note in found.notes), found.notes
+
+
+# Rankers
+
+
+def test_training_queries_give_an_estimate(ranker, queries):
+    assert certificate(ranker, queries[30:]).guaranteed
+    assert_is_estimate(certificate(ranker, queries[:30]), "the ranker was trained on 30 of these 30 queries")
+
+
+def test_one_training_query_among_others_is_enough(ranker, queries):
+    found = certificate(ranker, queries[29:])
+    assert_is_estimate(found, "trained on 1 of these 31 queries")
+    with_gain = certificate(np.zeros(queries[29:].n_documents), queries[29:], baseline=ranker)
+    assert_is_estimate(with_gain, "the baseline was trained on 1 of these 31 queries")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda q: changed(q, X=sp.csr_array(q.X)),
+        lambda q: changed(q, X=q.X.astype(np.float32)),
+        lambda q: changed(q, qid=[f"other {one}" for one in q.qid]),
+        lambda q: q[np.arange(len(q))[::-1]],
+        lambda q: changed(q, X=np.hstack([q.X, np.zeros((q.n_documents, 2))])),
+    ],
+    ids=["CSR", "float32", "renamed", "in another order", "features that are 0 added"],
+)
+def test_queries_are_known_again_in_another_form(queries, change):
+    train = queries[:30]
+    assert set(query_fingerprints(change(train))) == set(query_fingerprints(train))
+
+
+def test_other_queries_are_not_taken_for_them(queries):
+    train = queries[:30]
+    y = train.y.copy()
+    y[0] += 1  # of the first query
+    assert np.isin(query_fingerprints(changed(train, y=y)), query_fingerprints(train)).sum() == 29
+    moved = changed(train, X=train.X + 1e-3)
+    assert not np.isin(query_fingerprints(moved), query_fingerprints(train)).any()
+
+
+def test_rows_of_a_query_need_not_stand_together(queries):
+    mixed = np.argsort(np.arange(queries.n_documents) % 7, kind="stable")
+    apart = changed(queries, X=queries.X[mixed], y=queries.y[mixed], qid=queries.qid[mixed])
+    together = apart[np.arange(len(apart))]
+    np.testing.assert_array_equal(query_fingerprints(apart), query_fingerprints(together))
+
+
+def test_queries_whose_features_are_all_0_say_nothing():
+    empty = rw.Queries(np.zeros((4, 3)), [0, 0, 1, 0], qid=[1, 1, 2, 2])
+    assert len(query_fingerprints(empty)) == 0
+    assert len(query_fingerprints(rw.Queries(None, [0, 1]))) == 0
+
+
+def test_validation_queries_give_an_estimate(queries):
+    ranker = rw.RankRLS(alpha=rw.search(0.1, 10.0)).fit(queries[:30], valid=queries[30:45])
+    found = certificate(ranker, queries[30:45])
+    assert_is_estimate(found, "15 of these 15 queries were validation queries of the ranker")
+    assert certificate(ranker, queries[45:]).guaranteed
+
+
+def test_a_ranker_fitted_again_forgets_and_a_stream_does_not(queries):
+    ranker = rw.RankSVM(alpha=1.0).fit(queries[:30])
+    ranker.fit(queries[30:])
+    assert certificate(ranker, queries[:30]).guaranteed
+    stream = rw.RankSVM(alpha=1.0).partial_fit(queries[:20]).partial_fit(queries[20:30])
+    assert_is_estimate(certificate(stream, queries[:5]), "trained on 5 of these 5")
+    assert certificate(stream, queries[30:]).guaranteed
+
+
+def test_a_copy_remembers(ranker, queries):
+    assert_is_estimate(certificate(pickle.loads(pickle.dumps(ranker)), queries[:30]))
+
+
+@pytest.mark.parametrize("kind", [rw.RankBoost, rw.RegressionRanker, rw.KernelRankRLS, rw.GreedyRankRLS])
+def test_every_kind_of_ranker_remembers(kind, queries):
+    ranker = (kind(n_features=2) if kind is rw.GreedyRankRLS else kind()).fit(queries[:10])
+    assert_is_estimate(certificate(ranker, queries[:10]), "trained on 10 of these 10")
+    assert certificate(ranker, queries[10:]).guaranteed
+
+
+# Model files
+
+
+def test_a_model_file_remembers_by_the_sketch_in_its_record(ranker, queries, tmp_path):
+    record = {"data": [{"role": "train", "name": "train.txt", "known_by": sketch_of(queries[:30])}]}
+    rw.save_model(ranker, tmp_path / "model.json", training=record)
+    model = rw.load_model(tmp_path / "model.json")
+    assert_is_estimate(certificate(model, queries[:30]), "was trained on these queries, or on some of them")
+    assert_is_estimate(certificate(model, queries[10:]), "was trained on these queries, or on some of them")
+    assert certificate(model, queries[30:]).guaranteed
+
+
+@pytest.mark.parametrize("known_by", [None, "", "no hexadecimal", 7, "abc", ["0123456789abcdef"]])
+def test_a_record_that_is_none_does_no_harm(ranker, queries, tmp_path, known_by):
+    record = {"data": [{"role": "train", "known_by": known_by}, "text", {"role": ["train"]}]}
+    rw.save_model(ranker, tmp_path / "model.json", training=record)
+    assert certificate(rw.load_model(tmp_path / "model.json"), queries[:30]).guaranteed
+
+
+# fit
+
+
+def test_without_test_queries_a_fit_gives_estimates(queries):
+    for parts, reason in (({"folds": 3}, "cross-validation"), ({"valid": queries[40:]}, "chose the ranker")):
+        result = rw.fit(queries[:40], rankers=["rankrls"], **parts)
+        for found in result.certificates:
+            assert_is_estimate(found, reason)
+        assert "an estimate, not certified" in str(result)
+
+
+def test_with_test_queries_a_fit_is_certified_unless_it_has_seen_them(queries):
+    result = rw.fit(queries[:40], test=queries[40:], rankers=["rankrls"], folds=3)
+    assert all(found.guaranteed for found in result.certificates)
+    assert "estimate" not in str(result)
+    assert_is_estimate(certificate(result.model, queries[:40]), "trained on 40 of these 40")
+    again = rw.fit(queries[:40], test=queries[30:], rankers=["rankrls"], folds=3)
+    for found in again.certificates:
+        assert_is_estimate(found, "trained on 10 of these 30")
+    assert "an estimate, not certified" in str(again)
+    chosen = rw.fit(queries[:30], valid=queries[30:40], test=queries[30:], rankers=["rankrls"])
+    assert_is_estimate(chosen.certificates[0], "10 of these 30 queries were validation queries of the ranker")
