@@ -220,7 +220,7 @@ def test_killed_at_any_moment_of_writing_it_gives_the_same_files(folder, tmp_pat
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", killing(Path.replace))
-        patched.setattr(shutil, "rmtree", killing(shutil.rmtree))
+        patched.setattr(Work, "clear", killing(Work.clear))
         patched.setattr(Path, "unlink", lambda path, missing_ok=False: None)  # the dead do not tidy up
         if moment < 9:
             with pytest.raises(Killed):
@@ -244,12 +244,55 @@ def test_work_that_was_damaged_is_done_again(folder, tmp_path, monkeypatch, dama
     assert main(arguments) == 0
     whole = results(out)
     interrupt_after(3, monkeypatch, arguments)
-    parts = list(out.rglob("*.npz"))
+    parts = list(out.rglob("*.finished"))
     assert len(parts) == 3
     for part in parts:
         part.write_bytes(damage(part.read_bytes()))
     assert main(arguments) == 0
     assert results(out) == whole
+
+
+def test_parts_of_another_kind_are_done_again(folder, tmp_path, monkeypatch):
+    """Whole archives, but with other arrays, or those of another part."""
+    out = tmp_path / "out"
+    arguments = list(map(str, fast(folder, "--out", out)))
+    assert main(arguments) == 0
+    whole = results(out)
+    interrupt_after(3, monkeypatch, arguments)
+    first, second, third = sorted(out.rglob("*.finished"))
+    with first.open("wb") as file:
+        np.savez(file, values=np.zeros(3))
+    second.write_bytes(third.read_bytes())
+    assert main(arguments) == 0
+    assert results(out) == whole
+
+
+def test_files_of_others_stay(run, folder, tmp_path, monkeypatch):
+    """In the folder of the results and in that of the work, however like ours they look."""
+    out = tmp_path / "out"
+    arguments = fast(folder, "--out", out)
+    interrupt_after(2, monkeypatch, arguments)
+    (job,) = (out / ".rankwright-fit").iterdir()
+    others = [
+        out / ".model.json.part",
+        out / ".model.json.mine.part",
+        out / "model.json.bak",
+        out / ".rankwright-fit" / "notes.txt",
+        out / ".rankwright-fit" / "mine" / "rankrls-valid.finished",
+        job / "notes.txt",
+        job / "mine.npz",
+    ]
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("of another program")
+    (out / ".model.json.12-ab12cd34.part").write_text("torn")
+    (job / ".rankrls-valid.finished.12-ab12cd34.part").write_text("torn")
+    ran = run(*arguments)
+    assert ran.code == 0
+    assert "going on: 2 parts are finished" in ran.err
+    left = {path for path in out.rglob("*") if path.is_file()}
+    assert left == {*others, *(out / name for name in FILES)}
+    assert all(path.read_text() == "of another program" for path in others)
 
 
 @pytest.mark.parametrize("change", ["data", "--measure", "--seed", "--rule", "--convention"])

@@ -18,7 +18,6 @@ from rankwright.fitting.data import FitData, joined, within_query_spread
 from rankwright.fitting.families import FAMILIES, Setting
 from rankwright.fitting.fit import RANKERS, fit
 from rankwright.fitting.report_data import report_data
-from rankwright.fitting.work import Work, fingerprint
 
 FAST = ("regression", "rankrls", "greedy-rankrls")
 MEASURE = rw.nDCG @ 10
@@ -225,46 +224,6 @@ def test_the_report_is_plain_data_and_the_same_each_time(queries):
     worst = told["worst"][0]
     assert worst["value"] == min(told["queries"]["chosen"])
     assert [document["rank"] for document in worst["documents"]] == list(range(1, len(worst["documents"]) + 1))
-
-
-# What is kept of work
-
-
-def test_finished_work_is_not_done_again(queries, tmp_path):
-    calls = []
-    work = Work(tmp_path, "job")
-    first = fit(queries, rankers=["rankrls"], folds=3, work=work, progress=lambda *told: calls.append(told))
-    assert work.n_finished == 3 + 1 + 3
-    again = fit(queries, rankers=["rankrls"], folds=3, work=Work(tmp_path, "job"))
-    np.testing.assert_array_equal(first.model.coef_, again.model.coef_)
-    np.testing.assert_array_equal(first.held_out_scores, again.held_out_scores)
-    assert len(calls) == 4
-    work.clear()
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_part_is_read_back_not_computed(tmp_path):
-    def never():
-        raise AssertionError("computed again")
-
-    Work(tmp_path, "job").once("part", lambda: {"x": np.arange(3.0)})
-    np.testing.assert_array_equal(Work(tmp_path, "job").once("part", never)["x"], [0, 1, 2])
-    with pytest.raises(AssertionError, match="again"):
-        Work(tmp_path, "other").once("part", never)
-
-
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 cut off", b"no archive"])
-def test_a_damaged_part_is_computed_again(tmp_path, damage):
-    work = Work(tmp_path, "job")
-    work.once("part", lambda: {"x": np.zeros(1)})
-    (path,) = tmp_path.rglob("part.npz")
-    path.write_bytes(damage)
-    np.testing.assert_array_equal(work.once("part", lambda: {"x": np.ones(1)})["x"], [1.0])
-
-
-def test_jobs_differ_by_anything(queries):
-    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
-    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
 
 
 # What is refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rankwright.fitting.work import Work
 
 FILES = ("model.json", "leaderboard.csv", "report.html")
+_TORN = re.compile(rf"\.({'|'.join(map(re.escape, FILES))})\.\d+-[0-9a-f]+\.part")
 
 
 @contextmanager
@@ -73,9 +75,9 @@ def _alone_in(out: Path) -> Iterator[None]:
 
 def _remove_torn(out: Path) -> None:
     """Remove what a run that was killed while it wrote has left."""
-    for name in FILES:
-        for torn in out.glob(f".{name}.*.part"):
-            torn.unlink(missing_ok=True)
+    for path in list(out.iterdir()):
+        if _TORN.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -1,0 +1,89 @@
+"""Finished parts of a fit: read back if they are whole and of this part, computed again if not."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright.fitting.fit import fit
+from rankwright.fitting.work import Work, fingerprint
+
+JOB, OTHER_JOB = fingerprint({"job": 1}), fingerprint({"job": 2})
+
+
+@pytest.fixture(scope="module", name="queries")
+def made_queries():
+    return rw.datasets.make_queries(30, 8, 5, n_informative=2, n_correlated=1, seed=3, dtype=np.float64).queries
+
+
+def test_finished_work_is_not_done_again(queries, tmp_path):
+    calls = []
+    work = Work(tmp_path, JOB)
+    first = fit(queries, rankers=["rankrls"], folds=3, work=work, progress=lambda *told: calls.append(told))
+    assert work.n_finished == 3 + 1 + 3
+    again = fit(queries, rankers=["rankrls"], folds=3, work=Work(tmp_path, JOB))
+    np.testing.assert_array_equal(first.model.coef_, again.model.coef_)
+    np.testing.assert_array_equal(first.held_out_scores, again.held_out_scores)
+    np.testing.assert_array_equal(first.held_out_weights, again.held_out_weights)
+    assert len(calls) == 4
+    work.clear()
+    assert not list(tmp_path.iterdir())
+
+
+def never():
+    raise AssertionError("computed again")
+
+
+def test_a_part_is_read_back_not_computed(tmp_path):
+    Work(tmp_path, JOB).once("part", lambda: {"x": np.arange(3.0)})
+    np.testing.assert_array_equal(Work(tmp_path, JOB).once("part", never)["x"], [0, 1, 2])
+    with pytest.raises(AssertionError, match="again"):
+        Work(tmp_path, OTHER_JOB).once("part", never)
+
+
+def archive(**arrays):
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return content.getvalue()
+
+
+def damages(whole):
+    """What may become of a file: cut, one bit changed anywhere, something else altogether."""
+    yield from (whole[:length] for length in (0, 1, 31, 32, 33, len(whole) // 2, len(whole) - 1))
+    for place in range(0, len(whole), 7):
+        yield whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+    yield from (whole + b"\0", b"no archive", archive(x=np.zeros(2)), archive(y=np.zeros(1)))
+    other = archive(x=np.full(1, 7.0))
+    yield other + hashlib.sha256(other).digest()
+
+
+def test_a_damaged_part_is_computed_again(tmp_path):
+    work = Work(tmp_path, JOB)
+    work.once("part", lambda: {"x": np.zeros(1)})
+    (path,) = tmp_path.rglob("part.finished")
+    for content in list(damages(path.read_bytes())):
+        path.write_bytes(content)
+        assert work.n_finished == 0
+        np.testing.assert_array_equal(work.once("part", lambda: {"x": np.ones(1)})["x"], [1.0])
+        np.testing.assert_array_equal(work.once("part", never)["x"], [1.0])
+
+
+def test_a_part_is_not_taken_for_another(tmp_path):
+    work = Work(tmp_path, JOB)
+    work.once("part", lambda: {"x": np.zeros(1)})
+    (path,) = tmp_path.rglob("part.finished")
+    other = tmp_path / ".rankwright-fit" / OTHER_JOB / "part.finished"
+    other.parent.mkdir()
+    for copy, of in ((path.with_name("second.finished"), work), (other, Work(tmp_path, OTHER_JOB))):
+        copy.write_bytes(path.read_bytes())
+        with pytest.raises(AssertionError, match="again"):
+            of.once(copy.stem, never)
+
+
+def test_jobs_differ_by_anything():
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
