@@ -102,9 +102,16 @@ class Browser:
 
     @contextmanager
     def page(
-        self, path: Path, *, width: int = 1200, height: int = 900, is_dark: bool = False, has_scripts: bool = True
+        self,
+        path: Path,
+        *,
+        fragment: str = "",
+        width: int = 1200,
+        height: int = 900,
+        is_dark: bool = False,
+        has_scripts: bool = True,
     ) -> Iterator[Page]:
-        """A file in a tab of its own, loaded."""
+        """A file in a tab of its own, loaded; ``fragment`` is the place in it, such as ``#summary``."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -116,7 +123,7 @@ class Browser:
             "Emulation.setEmulatedMedia", features=[scheme, {"name": "prefers-reduced-motion", "value": "reduce"}]
         )
         page.call("Emulation.setScriptExecutionDisabled", value=not has_scripts)
-        page.call("Page.navigate", url=path.as_uri())
+        page.call("Page.navigate", url=path.as_uri() + fragment)
         self.wait_for("Page.loadEventFired", session)
         try:
             yield page

@@ -40,7 +40,14 @@
     location.hash = id;
     reveal(id); // at once, and also where the address stays as it was
   };
-  const here = () => decodeURIComponent(location.hash.slice(1));
+  const here = () => {
+    const hash = location.hash.slice(1);
+    try {
+      return decodeURIComponent(hash);
+    } catch {
+      return hash; // a broken escape, such as %E0%A4%A, stands for nothing
+    }
+  };
   addEventListener("hashchange", () => reveal(here()));
   document.addEventListener("click", (event) => {
     const link = event.target.closest('a[href^="#"]');
