@@ -29,10 +29,10 @@ def train_command(run, parts, tmp_path, monkeypatch):
     for queries, path in zip(parts, paths, strict=True):
         rw.write_svmlight(queries, path)
 
-    def train(*options, on_valid=True):
+    def train(*options, on_valid=True, data=paths[0]):
         out = tmp_path / "model.json"
         valid = ("--valid", paths[1]) if on_valid else ()
-        ran = run("train", paths[0], *valid, "--ranker", "structured", *options, "--out", out)
+        ran = run("train", data, *valid, "--ranker", "structured", *options, "--out", out)
         assert ran.code == 0
         return ran, rw.load_model(out)
 
@@ -103,7 +103,7 @@ def test_options_reach_the_library(train, parts, options, parameters):
 def test_the_table_of_a_convex_bound(train):
     options = ("--alpha", 4, "--measure", "ndcg@3,map")
     told, lines = json.loads(train(*options, "--json")[0].out), told_lines(train(*options)[0])
-    names = "ranker, optimised, alpha, objective, lower bound, features, passes, nDCG @ 3, AP, model"
+    names = "ranker, optimised, alpha, objective, lower bound, gained, features, passes, nDCG @ 3, AP, model"
     assert list(lines) == names.split(", ")
     assert lines["optimised"] == "nDCG @ 3, through its convex bound"
     assert lines["objective"].startswith(f"{told['objective']:.8g}, at most {told['gap']:.2g} (")
@@ -147,17 +147,39 @@ def test_what_a_search_may_have_missed(train):
     assert lines["search"] == f"rankings not found could add {told['argmax_gap']:.2g} to the objective"
 
 
-def test_weights_that_stay_at_0(train):
-    options = ("--alpha", "1e9", "--measure", "ndcg@3")
-    ran, _ = train(*options)
+def test_weights_that_stay_at_0(train, parts, tmp_path):
+    """Each query comes with its mirror image, so that 0 is the minimum of the convex bound."""
+    X, y, qid = parts[0].X, parts[0].y, parts[0].qid
+    mirrored = tmp_path / "mirrored.txt"
+    rw.write_svmlight(rw.Queries(np.vstack([X, -X]), np.tile(y, 2), np.append(qid, qid.max() + 1 + qid)), mirrored)
+    options = ("--alpha", "1", "--measure", "ndcg@3")
+    ran, model = train(*options, data=mirrored)
     assert re.fullmatch("warning: no weights have a lower convex bound than w = 0 .* --bound tight\n", ran.err)
     assert told_lines(ran)["learned"] == "nothing: w = 0 has as low a bound"
-    ran, model = train(*options, "--json")
+    assert "gained" not in told_lines(ran)
+    np.testing.assert_array_equal(model.coef_, 0)
+    ran, model = train(*options, "--json", data=mirrored)
     assert ran.err.startswith("warning: no weights")
     assert json.loads(ran.out)["stays_at_center"] is model.training_["figures"]["stays_at_center"] is True
-    ran, _ = train(*options, "--bound", "tight")
+    ran, _ = train(*options, "--bound", "tight", data=mirrored)
     assert ran.err == ""
     assert "learned" not in told_lines(ran)
+
+
+def test_what_is_gained_over_0_is_told_even_if_it_is_little(train, parts):
+    """A large alpha leaves little to gain: all but 0.1 % of it is."""
+    options = ("--alpha", "1e6", "--measure", "ndcg@3")
+    ran, model = train(*options)
+    assert ran.err == ""
+    losses = rw.losses.StructuredHinge("ndcg@3").on(parts[0])
+    at_zero = losses.at(np.zeros(parts[0].n_documents)).value
+    gained = json.loads(train(*options, "--json")[0].out)["gain"]
+    here = 5e5 * model.coef_ @ model.coef_ + losses.at(parts[0].X @ model.coef_).value
+    assert 0 < gained < 1e-3 * at_zero
+    assert gained == pytest.approx(at_zero - here, rel=1e-6)
+    least, most = re.fullmatch("(.*) over w = 0, of at most (.*)", told_lines(ran)["gained"]).groups()
+    assert float(least) == pytest.approx(gained, rel=1e-3)
+    assert float(most) == pytest.approx(gained, rel=2e-3)
 
 
 # While it trains

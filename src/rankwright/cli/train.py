@@ -132,7 +132,9 @@ def train(
     tol: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="ranksvm, order-preserving, structured: the gap to reach, as a part of the objective."
+            metavar="X",
+            help="ranksvm, order-preserving, structured: the gap to reach, as a part of the objective (structured: and "
+            "of what can be gained over w = 0).",
         ),
     ] = None,
     max_iter: Annotated[

@@ -239,6 +239,11 @@ class StructuredReport(TrainingReport):
         return unsure if unsure > _ROUNDING * self.ranker.objective_ else 0.0
 
     @property
+    def _most_gain(self) -> float:
+        """What weights can gain at most over w = 0."""
+        return float(self.ranker.gain_ + self.ranker.objective_ - self.ranker.lower_bound_)
+
+    @property
     def _learned_positions(self) -> list[float] | None:
         ranker = self.ranker
         is_learned = isinstance(ranker.position_weights, str) and ranker.position_weights == "learned"
@@ -250,7 +255,7 @@ class StructuredReport(TrainingReport):
             return []
         return [
             "no weights have a lower convex bound than w = 0 has, so nothing was learned: "
-            "try a smaller --alpha, and if that does not help, --bound tight"
+            "unless alpha is huge, no other one helps; take --bound tight"
         ]
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -268,6 +273,8 @@ class StructuredReport(TrainingReport):
         ranker = self.ranker
         if self._is_convex:
             lines = [*super()._objective_lines(), ("lower bound", f"{ranker.lower_bound_:.8g}, whatever the weights")]
+            if not ranker.stays_at_center_:
+                lines.append(("gained", f"{ranker.gain_:.4g} over w = 0, of at most {self._most_gain:.4g}"))
         else:
             ended = "descent came to an end" if ranker.converged_ else "descent was stopped"
             lines = [
@@ -285,6 +292,7 @@ class StructuredReport(TrainingReport):
         return {
             **super()._figures(),
             "lower_bound": float(ranker.lower_bound_),
+            "gain": float(ranker.gain_),
             "argmax_calls": int(ranker.argmax_calls_),
             "argmax_gap": self._argmax_gap,
             "stays_at_center": bool(ranker.stays_at_center_),

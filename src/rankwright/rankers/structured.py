@@ -24,7 +24,7 @@ from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
 from rankwright.solvers.bundle import minimise_by_bundle
 from rankwright.solvers.cutting_plane import TRICKS, Trick, minimise_by_cutting_planes
-from rankwright.solvers.descent import Descent
+from rankwright.solvers.descent import ROUNDING, Descent
 from rankwright.solvers.document_planes import planes_of
 from rankwright.solvers.frank_wolfe import minimise_by_frank_wolfe
 from rankwright.solvers.planes import Planes
@@ -47,7 +47,7 @@ class _Details(NamedTuple):
     argmax_gap: float
     losses: StructuredLosses
     planes: Planes | None
-    value_at_center: float
+    progress: Descent
 
 
 class StructuredRanker(PathRanker):
@@ -85,7 +85,8 @@ class StructuredRanker(PathRanker):
     tricks : names of what the cutting-plane solver does to be fast
         "hot-start", "drop-inactive", "inexact" and "single-update" (section 3.2 of the paper); all by default.
     tol : float
-        The gap to reach, as a part of the objective; with the tight bound, what the last step may have gained.
+        The gap to reach, as a part of the objective, and of what can be gained over w₀ if that is less: most of the
+        objective may be a constant. With the tight bound, what the last step may have gained of the objective.
     max_iter : int, optional
         Steps of the solver at most (1000).
     early_stopping, folds, rule, convention
@@ -99,6 +100,7 @@ class StructuredRanker(PathRanker):
     alpha_ : the λ used
     objective_, lower_bound_, gap_ : the objective, what it cannot be below, and the difference
         With the tight bound only 0 is known not to be above it.
+    gain_ : by how much the objective is below that at w₀
     converged_ : whether the gap, ``argmax_gap_`` aside, is within ``tol``
         With the tight bound, whether descent has come to an end.
     n_iter_, passes_, argmax_calls_ : steps for the λ used; readings of X and most violating rankings found for all λ
@@ -106,7 +108,8 @@ class StructuredRanker(PathRanker):
     position_weights_ : A, for NDCG
     argmax_gap_ : by how much the objective can be above ``objective_``, as the search found no better rankings; 0 with
         margin rescaling, which finds the best
-    stays_at_center_ : whether no weights have a lower convex bound than w₀, as far as the gap tells
+    stays_at_center_ : whether it is certain that no weights have a lower convex bound than w₀, which are then ``coef_``
+        (lower by more than 10⁻⁹ of it: sums of losses are hardly more exact)
     path_ : AlphaPath, the weights and measures of every λ tried
     n_features_in_, feature_names_in_
 
@@ -241,12 +244,21 @@ class StructuredRanker(PathRanker):
         else:
             planes = planes_of(objective) if planes is None else planes
             self._by_planes()(objective, planes, weights, progress)
-        best = watch.best or Solution(
-            progress.weights, progress.value, progress.gap, progress.is_finished, progress.steps
-        )
-        unsure = self._argmax_gap(objective, best.weights)
-        details = _Details(objective.argmax_calls, unsure, objective.losses, planes, at_center)
-        return best._replace(gap=best.gap + unsure, state=details)
+        return self._solution(objective, planes, progress, watch.best)
+
+    def _solution(
+        self, objective: StructuredObjective, planes: Planes | None, progress: Descent, kept: Solution | None
+    ) -> Solution:
+        """Where the solver ended, or the step that early stopping has kept, with what is known of it."""
+        weights, value = (kept.weights, kept.value) if kept is not None else progress.best
+        is_near = progress.is_finished if kept is None else progress.is_near(value)
+        unsure = self._argmax_gap(objective, weights)
+        if value < progress.bound:  # what the search has missed here it has found elsewhere, or sums are rounded
+            unsure = max(value + unsure - progress.bound, 0.0)
+            value = progress.bound
+        details = _Details(objective.argmax_calls, unsure, objective.losses, planes, progress)
+        steps = progress.steps if kept is None else kept.steps
+        return Solution(weights, value, value - progress.bound + unsure, is_near, steps, details)
 
     def _by_new_planes(self, objective: StructuredObjective, weights: Array, progress: Descent) -> None:
         self._by_planes()(objective, planes_of(objective), weights, progress)
@@ -275,27 +287,33 @@ class StructuredRanker(PathRanker):
             self.position_weights_ = details.losses.position_weights
         else:
             self.__dict__.pop("position_weights_", None)
-        near = details.value_at_center - self.lower_bound_ <= self.tol * details.value_at_center
-        is_something_lost = details.value_at_center > 0
-        self.stays_at_center_ = bool(self.bound == "convex" and self.converged_ and near and is_something_lost)
+        at_center, is_exact = details.progress.value_at_start, self.argmax_gap_ <= ROUNDING * self.objective_
+        self.gain_ = max(at_center - self.objective_, 0.0)
+        is_certain = details.progress.nothing_to_gain and is_exact and at_center > 0
+        self.stays_at_center_ = bool(self.bound == "convex" and is_certain)
 
     def _tell_of_gap(self) -> None:
-        if self.bound == "tight" and not (self.converged_ or self._ends_as_told()):
-            warnings.warn(
-                f"alpha = {self.alpha_:g}: descent has not ended after {self.n_iter_} steps: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif self.bound == "convex":
-            super()._tell_of_gap()
+        where = "w = 0" if self.center is None else "the center"
+        if not (self.converged_ or self._ends_as_told()):
+            warnings.warn(f"alpha = {self.alpha_:g}: {self._how_far(where)}", ConvergenceWarning, stacklevel=3)
         if self.stays_at_center_:
-            where = "w = 0" if self.center is None else "the center"
             warnings.warn(
-                f"alpha = {self.alpha_:g}: no weights have a lower convex bound than {where}, within tol = "
-                f"{self.tol:g}, so nothing is learned. If a smaller alpha does not help, the bound underfits, as paper "
-                "L tells of OHSUMED: use bound='tight'",
+                f"alpha = {self.alpha_:g}: no weights have a lower convex bound than {where} (none by more than "
+                f"{ROUNDING:g} of it), so nothing is learned. Unless this alpha is huge, no other one helps: the bound "
+                "underfits, as paper L tells of OHSUMED. Use bound='tight'",
                 stacklevel=3,
             )
+
+    def _how_far(self, where: str) -> str:
+        """How far training has come that ended too early."""
+        if self.bound == "tight":
+            return f"descent has not ended after {self.n_iter_} steps: raise max_iter or tol"
+        gap = self.objective_ - self.lower_bound_
+        return (
+            f"after {self.n_iter_} steps the objective may still be {gap:.2g} above its least, which is "
+            f"{gap / self.objective_:.1e} of it and {gap / (self.gain_ + gap):.1e} of what can be gained over {where}; "
+            f"tol = {self.tol:g} asks for less: raise max_iter, tol or alpha, or scale the features"
+        )
 
 
 def _regression(task: Task) -> Array:

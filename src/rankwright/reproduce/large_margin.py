@@ -46,8 +46,6 @@ SYSTEMS = (*BASELINES, *STRUCTURED)
 TIGHT_ALPHAS = tuple(4.0**power for power in range(-6, 7))
 _ROUNDS = 300
 _CONVENTION = "letor4"
-# The default of 0.1 % is too much to ask of the convex bound: the best weights may lower it by less.
-_TOLERANCE = 1e-5
 
 
 def find_collections(root: str | os.PathLike[str]) -> dict[str, Path]:
@@ -103,7 +101,7 @@ def _trained(parts: LetorFold) -> Iterator[tuple[str, Any]]:
     with warnings.catch_warnings():
         # That nothing is learned is a result here, and told as one.
         warnings.filterwarnings("ignore", message=".*no weights have a lower convex bound")
-        convex = StructuredRanker(DECIDING, search(), tol=_TOLERANCE, **told).fit(parts.train, valid=parts.vali)
+        convex = StructuredRanker(DECIDING, search(), **told).fit(parts.train, valid=parts.vali)
     yield CONVEX, convex
     tight = StructuredRanker(
         DECIDING,

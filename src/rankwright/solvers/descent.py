@@ -11,19 +11,30 @@ Array = npt.NDArray[np.float64]
 AfterStep = Callable[[Array, float, float], bool]
 
 
+# Sums of losses are hardly more exact: where less than this part of one can be gained, nothing can.
+ROUNDING = 1e-9
+
+
 class Descent:
-    """The least objective and the greatest lower bound so far; ends a solver when they are near enough."""
+    """The least objective and the greatest lower bound so far; ends a solver when they are near enough.
+
+    The gap must be within the tolerance of the objective. With ``counts_gain`` it must also be within that of what can
+    be gained from the start on: most of the objective may be a constant, of which 0.1 % is more than all weights gain.
+    """
 
     def __init__(
         self,
-        center: Array,
-        value_at_center: float,
+        start: Array,
+        value_at_start: float,
         tolerance: float,
         most_steps: int,
         after_step: AfterStep | None = None,
+        *,
+        counts_gain: bool = True,
     ) -> None:
         self.tolerance, self._most_steps, self._after_step = tolerance, most_steps, after_step
-        self.weights, self.value, self.bound = center, value_at_center, 0.0  # no loss is negative
+        self._start, self.value_at_start, self._counts_gain = start, value_at_start, counts_gain
+        self.weights, self.value, self.bound = start, value_at_start, 0.0  # no loss is negative
         self.steps = 0
         self._is_stopped = self._is_settled = False
 
@@ -50,9 +61,31 @@ class Descent:
         self._is_settled = True
 
     @property
+    def most_gain(self) -> float:
+        """What weights can gain at most from the start on."""
+        return self.value_at_start - self.bound
+
+    @property
+    def nothing_to_gain(self) -> bool:
+        """Whether it is certain that no weights have a lower objective than the start, but for rounding."""
+        return self.most_gain <= ROUNDING * self.value_at_start
+
+    @property
+    def best(self) -> tuple[Array, float]:
+        """The best weights and their objective: the start, where nothing is to be gained."""
+        is_start = self._counts_gain and self.nothing_to_gain
+        return (self._start, self.value_at_start) if is_start else (self.weights, self.value)
+
+    def is_near(self, value: float) -> bool:
+        """Whether an objective is as near to the least there can be as asked for."""
+        if not self._counts_gain:
+            return value - self.bound <= self.tolerance * value
+        return self.nothing_to_gain or value - self.bound <= self.tolerance * min(value, self.most_gain)
+
+    @property
     def is_finished(self) -> bool:
         """Whether the gap is as small as asked for, or there is no better place nearby."""
-        return self._is_settled or self.gap <= self.tolerance * self.value
+        return self._is_settled or self.is_near(self.value)
 
     @property
     def goes_on(self) -> bool:

@@ -45,6 +45,7 @@ def _convex_problem(
     losses = objective.losses.with_targets(objective.losses.predicted_targets(scores))
     convex = objective.with_losses(losses)
     at_start = convex.value_of(weights, scores)
-    progress = Descent(weights, at_start, min(tolerance, _INNER_TOLERANCE), _MOST_INNER_STEPS)
+    tolerance = min(tolerance, _INNER_TOLERANCE)
+    progress = Descent(weights, at_start, tolerance, _MOST_INNER_STEPS, counts_gain=False)  # what is gained falls to 0
     minimise(convex, weights, progress)
     return progress
