@@ -23,7 +23,7 @@ def folder_with_models(tmp_path_factory):
     """Two files of one model, and data: some have all features, others lack the last, which is 0 in all their lines."""
     folder = tmp_path_factory.mktemp("scaled")
     drawn = rw.datasets.make_queries(30, 5, 6, n_informative=3, n_correlated=2, seed=4, dtype=np.float64).queries
-    x = drawn.X * [1, 40, 0.01, 1, 5, 3] + [0, 1e5, 0, -2, 50, 7]
+    x = drawn.X * [1, 40, 3, 1, 5, 0.01] + [0, 1e5, 7, -2, 50, 0]
     queries = rw.Queries(x, drawn.y, drawn.qid)
     scaler = rw.GlobalStandardScaler()
     ranker = rw.RankRLS(0.5).fit(scaler.fit_transform(queries))

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
+from rankwright.rankers import model_reader
 from rankwright.rankers.linear_model import LinearModel
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url “length”", "clicks", "age"]
@@ -408,12 +409,17 @@ def test_a_few_bytes_cannot_ask_for_gigabytes(queries, path, scaled):
     assert rw.load_model(path).n_features_in_ == 2**22
 
 
-def test_what_could_not_be_read_again_is_not_written(path):
-    model = model_of(np.zeros(2**24 + 1))
-    model.coef_[[3, -1]] = 1.0
-    with pytest.raises(rw.ParameterError, match="ranker: n_features is 16,777,217"):
-        rw.save_model(model, path)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_what_could_not_be_read_again_is_not_written(path, monkeypatch, scaled):
+    monkeypatch.setattr(model_reader, "_FREE_SCALED_FEATURES" if scaled else "_FREE_FEATURES", 5)
+    monkeypatch.setattr(model_reader, "_FEATURES_PER_WEIGHT", 3)
+    model, scaler = model_of(np.array([0, 0, 1.0, 0, 0, 0])), rw.GlobalStandardScaler().fit(np.eye(6))
+    with pytest.raises(rw.ParameterError, match=r"ranker: n_features is 6, .* with more than 5 features, one in 3"):
+        rw.save_model(model, path, scaler=scaler if scaled else None)
     assert not path.exists()
+    model.coef_[5] = 1.0
+    rw.save_model(model, path, scaler=scaler if scaled else None)
+    assert rw.load_model(path).n_features_in_ == 6
 
 
 def test_stumps_among_very_many_features(queries, path):

@@ -69,7 +69,7 @@ def bounds(
         ranker = load_model(model)
     with reading(data):
         queries = read_queries(data, dtype="float64")
-    queries = _with_features_of(ranker, queries)
+    ranker, queries = _of_same_features(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):
         for each in kinds:
@@ -88,20 +88,27 @@ def bounds(
         print_lines(f"left out: {name}: {reason}")
 
 
-def _with_features_of(model: LinearModel | StumpModel, queries: Queries) -> Queries:
-    """The queries with all features of the model: text does not tell of those that are 0 in all its lines.
+def _of_same_features(model: LinearModel | StumpModel, queries: Queries) -> tuple[LinearModel | StumpModel, Queries]:
+    """Model and queries as they are, or where the queries lack features: text does not tell of those that are 0.
 
-    The model is not cut to theirs: how long it is counts, and new queries may have all features.
+    New queries may have them, so their weights count. As a bound asks only how long all weights are, one more feature,
+    0 in all documents, stands for all that are lacking.
     """
+    import numpy as np
     import scipy.sparse as sp
 
     from rankwright.data.queries import Queries
+    from rankwright.rankers.linear_model import LinearModel
 
-    if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
-        return queries
-    x = sp.csr_array(queries.X, copy=True)
-    x.resize(queries.n_documents, model.n_features_in_)
-    return Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
+    n = queries.n_features
+    if not isinstance(model, LinearModel) or n >= model.n_features_in_ or queries.has_feature_names:
+        return model, queries
+    weights = model.raw_weights().weights
+    same = model.cut_to(n + 1)
+    same.coef_ = np.append(weights[:n], np.linalg.norm(weights[n:]))
+    stacked = sp.hstack if sp.issparse(queries.X) else np.hstack
+    x = stacked([queries.X, np.zeros((queries.n_documents, 1))])
+    return same, Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
 
 
 def _parse_kinds(text: str) -> tuple[tuple[str, ...], bool]:

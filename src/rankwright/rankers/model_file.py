@@ -85,6 +85,10 @@ def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> di
     standardisation = standardisation_of(ranker, scaler)
     if standardisation is not None:
         learned["standardisation"] = _scaled_features(learned["weights"], standardisation)
+    if "weights" in learned:
+        excess = excess_of_features(ranker.n_features_in_, len(learned["weights"]), standardisation is not None)
+        if excess is not None:
+            raise ParameterError(f"ranker: {excess}")
     is_model = isinstance(ranker, SavedModel)
     names = getattr(ranker, "feature_names_in_", None)
     told = training if training is not None else ranker.training_ if is_model else {}
@@ -107,11 +111,7 @@ def _weights_of(ranker: Any) -> dict[str, Any]:
         why = ": a kernel ranker needs its training data to score with" if hasattr(ranker, "kernel") else ""
         raise ParameterError(f"ranker must be a linear one, such as RankRLS, or RankBoost, not {name}{why}")
     weights, intercept = checked_weights(ranker)
-    pairs = _pairs(weights)
-    excess = excess_of_features(len(weights), len(pairs))
-    if excess is not None:
-        raise ParameterError(f"ranker: {excess}")
-    return {"intercept": intercept, "weights": pairs}
+    return {"intercept": intercept, "weights": _pairs(weights)}
 
 
 def _stumps_of(ranker: Any) -> dict[str, Any]:

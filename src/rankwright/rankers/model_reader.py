@@ -28,19 +28,21 @@ _SCALED_FIELDS = (*_LINEAR_FIELDS, "standardisation")
 _STUMP_FIELDS = ("stumps",)
 _MOST_FEATURES = 2**31 - 1  # as many as text and Parquet can number
 # A linear model holds a number for each of its features, so a few bytes of a file could ask for gigabytes. So many
-# features it may have anyway, and beyond that so many for each one that has a weight.
-_FREE_FEATURES, _FEATURES_PER_WEIGHT = 2**24, 1000
+# features it may have anyway, as zeros that are never touched take no memory, and fewer with scales, which are not 0;
+# beyond that so many for each one that has a weight.
+_FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = 2**27, 2**24, 1000
 _MOST_DIGITS = 309  # of a whole number that is finite as float64
 
 
-def excess_of_features(n_features: int, n_weights: int) -> str | None:
+def excess_of_features(n_features: int, n_weights: int, is_scaled: bool) -> str | None:
     """Why a linear model of so many features, some with a weight, is neither written nor read; None if it is."""
-    if n_features <= max(_FREE_FEATURES, _FEATURES_PER_WEIGHT * n_weights):
+    free = _FREE_SCALED_FEATURES if is_scaled else _FREE_FEATURES
+    if n_features <= max(free, _FEATURES_PER_WEIGHT * n_weights):
         return None
     return (
         f"n_features is {n_features:,}, which takes {8 * n_features / 1e9:,.1f} GB of memory, but {n_weights:,} of "
-        f"them have a weight: with more than {_FREE_FEATURES:,} features, one in {_FEATURES_PER_WEIGHT:,} must have "
-        "one. Number the features that are used from 1 on"
+        f"them have a weight: with more than {free:,} features, one in {_FEATURES_PER_WEIGHT:,} must have one. "
+        "Number the features that are used from 1 on"
     )
 
 
@@ -177,7 +179,7 @@ class ModelReader:
             if feature in weights:
                 self._refuse(f"{what}: feature {feature} has a weight already")
             weights[feature] = self._number(pair[1], f"{what}: the weight")
-        excess = excess_of_features(n_features, len(weights))
+        excess = excess_of_features(n_features, len(weights), self._content["version"] > 1)
         if excess is not None:
             self._refuse(excess)
         return self._spread(weights, n_features)
