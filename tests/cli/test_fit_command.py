@@ -464,7 +464,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(run, folder, tmp_path, 
     monkeypatch.setattr(files, "read_queries", reading_while_it_is_written)
     ran = run(command, data, "--ranker", "rankrls", "--out", out)
     assert (ran.code, ran.out) == (65, "")
-    assert f"{data} changed while being read" in ran.err
+    assert f"{data}: the file was changed while being read" in ran.err
     assert not out.exists()
 
 

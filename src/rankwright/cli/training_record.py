@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.output import reading, without_nan
-from rankwright.errors import DataError
+from rankwright.data.changes import told_if_changed
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
@@ -89,25 +89,15 @@ def digests_of(files: Mapping[str, Path]) -> Iterator[dict[str, str | None]]:
 
     A pipe can be read only once, and has None.
     """
-    before: dict[str, tuple[int, ...] | None] = {}
     digests: dict[str, str | None] = {}
-    for role, path in files.items():
-        with reading(path):
-            before[role] = _state(path)
-            digests[role] = file_digest(path) if path.is_file() else None
-    yield digests
-    for role, path in files.items():
-        if digests[role] is not None and _state(path) != before[role]:
-            raise DataError(f"{path} changed while being read: start again when nothing writes to it")
-
-
-def _state(path: Path) -> tuple[int, ...] | None:
-    """What differs if a file has been written to or replaced; None if it is not there."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    with ExitStack() as watched:
+        for role, path in files.items():
+            digests[role] = None
+            if path.is_file():
+                watched.enter_context(told_if_changed(path))
+                with reading(path):
+                    digests[role] = file_digest(path)
+        yield digests
 
 
 def file_digest(path: Path) -> str:

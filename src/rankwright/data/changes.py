@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rankwright.errors import DataError, ParseError
 
@@ -32,7 +33,8 @@ def told_if_changed(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
     try:
-        seen = os.stat(path)
+        seen = Path(path).stat()
     except FileNotFoundError:
         return None
-    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
+    # The time of the last change, unlike that of the last writing, cannot be set back.
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

@@ -158,7 +158,7 @@ class FitResult:
         """What speaks against a guarantee where there are no test queries."""
         if self.data.valid is not None:
             return "the same queries chose the ranker"
-        return "the same queries chose the ranker, and those of cross-validation share most of their training queries"
+        return "the same queries chose the ranker, and rankers of cross-validation share most of their queries"
 
     @cached_property
     def nothing_learned(self) -> str | None:

@@ -56,7 +56,7 @@ def _whose(report: Report) -> str:
         )
     return (
         "The steps name the features of the rankers that were judged, which were trained on the training queries. The "
-        "chosen number of features is then selected anew on all queries: the weights tell which came out."
+        "chosen number of features is then selected anew on all queries, and others may come out."
     )
 
 
