@@ -273,7 +273,7 @@ WRONG_TEXT = [
     fitted("a feature without a value", "1 qid:1 1:\n", "end of the line"),
     fitted("a feature without a number", "1 qid:1 :1\n", "line 1, column 9"),
     fitted("features that are NaN", f"1 qid:9 1:nan\n{TEXT}", "bad.txt: the data have features that are not finite"),
-    fitted("a feature too large", "1 qid:1 1:1e999\n", "fits float32"),
+    fitted("a feature too large", "1 qid:1 1:1e999\n", "fits float64"),
     fitted("features out of order", "1 qid:1 2:2 1:1\n", "rise along the line"),
     fitted("a feature twice", "1 qid:1 1:2 1:1\n", "line 1, column 13"),
     fitted("a feature numbered 2^40", "1 qid:1 1099511627776:2\n", "1099511627776"),

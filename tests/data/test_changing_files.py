@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.data.svmlight import blocks, parsing, reader
+from rankwright.data.svmlight import blocks, parser, parsing
 
 ROW = "1 qid:7 1:0.25 2:0.5 3:1\n"
 
 
 def in_a_process(folder, code):
     """What a Python of its own prints, with the data file at ``path``; a signal ends it with a negative code."""
-    script = "import os, sys\nimport rankwright as rw\nfrom rankwright.data.svmlight import reader\n"
+    script = "import os, sys\nimport rankwright as rw\nfrom rankwright.data.svmlight import parser\n"
     script += "path = sys.argv[1]\n" + textwrap.dedent(code)
     return subprocess.run(
         [sys.executable, "-c", script, str(folder / "data.txt")],
@@ -62,7 +62,7 @@ def test_a_file_changed_while_it_is_read(tmp_path, change):
     done = in_a_process(
         tmp_path,
         f"""
-        count, changed = reader.count_byte, []
+        count, changed = parser.count_byte, []
 
         def count_and_change(text, start, stop, byte):
             lines = count(text, start, stop, byte)
@@ -71,7 +71,7 @@ def test_a_file_changed_while_it_is_read(tmp_path, change):
                 {change}
             return lines
 
-        reader.count_byte = count_and_change
+        parser.count_byte = count_and_change
         try:
             print(rw.read_svmlight(path))
         except rw.ParseError as error:
@@ -91,13 +91,13 @@ def tiny_blocks(monkeypatch):
 
 def when_first_looked_at(monkeypatch, change):
     """Have the file changed after its samples have been parsed, and before its blocks are read."""
-    original = reader._Parser.look_at
+    original = parser.Parser.look_at
 
     def look_at(*arguments):
         original(*arguments)
         change()
 
-    monkeypatch.setattr(reader._Parser, "look_at", look_at)
+    monkeypatch.setattr(parser.Parser, "look_at", look_at)
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
@@ -176,7 +176,7 @@ def test_no_thread_is_still_parsing_when_an_error_leaves(tmp_path, monkeypatch, 
     monkeypatch.setenv("RANKWRIGHT_THREADS", threads)
     path = tmp_path / "data.txt"
     path.write_text("1 qid:7 1:oops\n" + ROW * 1000)
-    parse, running, lock = reader._Parser.parse, [0], threading.Lock()
+    parse, running, lock = parser.Parser.parse, [0], threading.Lock()
 
     def slow_but_for_the_first(self, task):
         with lock:
@@ -189,7 +189,7 @@ def test_no_thread_is_still_parsing_when_an_error_leaves(tmp_path, monkeypatch, 
             with lock:
                 running[0] -= 1
 
-    monkeypatch.setattr(reader._Parser, "parse", slow_but_for_the_first)
+    monkeypatch.setattr(parser.Parser, "parse", slow_but_for_the_first)
     with pytest.raises(rw.ParseError, match="line 1, column 11") as caught:
         rw.read_svmlight(path)
     assert running == [0], caught  # which holds on to the frames of the reader

@@ -227,7 +227,8 @@ def test_ids_that_are_not_utf8(tmp_path):
 
 
 def test_dense_rows_beyond_all_memory(tmp_path):
-    with pytest.raises(rw.DataError, match="read it with sparse=True"):
+    problem = r"line 1, column 13: feature 2147483646 needs 2,147,483,646 columns, and a dense array of .* GB"
+    with pytest.raises(rw.ParseError, match=problem + ".* as CSR, with sparse=True"):
         read(tmp_path, "1 qid:1 1:1 2147483646:1\n" * 40_000, sparse=False)
 
 
@@ -404,12 +405,19 @@ def test_broken_files(tmp_path, text, line, column, problem, newline):
 @pytest.mark.parametrize("number", ["1e39", "-3.5e38", "1e400", "123456789012345678901234567890e20"])
 def test_numbers_that_overflow_are_not_made_infinite(tmp_path, number, sparse):
     with pytest.raises(rw.ParseError, match=r"line 2, column 15: expected a number that fits float32, found"):
-        read(tmp_path, f"1 qid:1 1:1\n1 qid:1 1:1 2:{number}\n", sparse=sparse)
-    if "e4" not in number:
+        read(tmp_path, f"1 qid:1 1:1\n1 qid:1 1:1 2:{number}\n", sparse=sparse, dtype=np.float32)
+    if "e4" in number:
+        with pytest.raises(rw.ParseError, match=r"line 1, column 11: expected a number that fits float64, found"):
+            read(tmp_path, f"1 qid:1 1:{number}\n", sparse=sparse)
+    else:
+        found = read(tmp_path, f"1 qid:1 1:{number}\n", sparse=sparse).X
+        assert found.dtype == np.float64
+        assert found.sum() == float(number)
         value = read(tmp_path, f"1 qid:1 1:{number}\n", sparse=False, dtype=np.float64).X[0, 0]
         assert value == float(number)
     largest = "3.4028235e38"  # above the greatest float32, but nearer to it than to infinity
-    assert read(tmp_path, f"1 qid:1 1:{largest}\n", sparse=False).X[0, 0] == np.finfo(np.float32).max
+    single = read(tmp_path, f"1 qid:1 1:{largest}\n", sparse=False, dtype=np.float32).X
+    assert single[0, 0] == np.finfo(np.float32).max
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", " \t\r\n"])

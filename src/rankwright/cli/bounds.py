@@ -68,7 +68,7 @@ def bounds(
     with reading(model):
         ranker = load_model(model)
     with reading(data):
-        queries = read_queries(data, dtype="float64")
+        queries = read_queries(data)
     ranker, queries = _of_same_features(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):

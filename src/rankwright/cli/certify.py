@@ -71,7 +71,7 @@ def certify(
         with reading(baseline):
             other = load_model(baseline)
     with reading(data):
-        queries = read_queries(data, dtype="float64", label=label, qid=qid, doc=doc)
+        queries = read_queries(data, label=label, qid=qid, doc=doc)
     options: dict[str, Any] = {"method": method, "convention": convention}
     with working("certifying"), _naming(data):
         if other is not None:

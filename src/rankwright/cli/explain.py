@@ -74,7 +74,7 @@ def explain(
     with reading(model):
         ranker = load_model(model)
     with reading(data):
-        queries = read_queries(data, dtype="float64", label=label, qid=qid, doc=doc)
+        queries = read_queries(data, label=label, qid=qid, doc=doc)
     with working("explaining"):
         try:
             ranker = for_features_of(ranker, queries)

@@ -252,15 +252,19 @@ def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> d
     widths = {queries.n_features for queries in read.values()}
     if len(widths) > 1 and not any(queries.has_feature_names for queries in read.values()):
         with reading(files["train"]):
-            parts = read_parts(list(files.values()), dtype="float32", missing="zero")
+            parts = read_parts(list(files.values()), dtype=None, missing="zero")
         read = dict(zip(files, parts, strict=True))
     for role, queries in read.items():
         check_grades(f"{files[role]}: the data", queries)
-    names = read["train"].feature_names
+    train = read["train"]
     for role, queries in read.items():
-        if queries.n_features != len(names) or queries.feature_names != names:
+        if queries.n_features != train.n_features or _names(queries) != _names(train):
             raise DataError(f"{files[role]} has other features than {files['train']}, or has them in another order")
     return read
+
+
+def _names(queries: Queries) -> tuple[str, ...] | None:
+    return queries.feature_names if queries.has_feature_names else None
 
 
 def _read_costs(costs: Path, train: Queries) -> list[float]:

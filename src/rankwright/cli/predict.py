@@ -47,7 +47,7 @@ def predict(
     with reading(model):
         ranker = load_model(model)
     with reading(data):
-        queries = read_queries(data, dtype="float64", label=label, qid=qid, doc=doc)
+        queries = read_queries(data, label=label, qid=qid, doc=doc)
     with working("scoring"):
         try:
             scores = for_features_of(ranker, queries).predict(queries)

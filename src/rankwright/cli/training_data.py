@@ -20,15 +20,15 @@ def read_training_data(data: Path, valid: Path | None) -> tuple[Queries, Queries
     from rankwright.data.svmlight.reader import read_parts
 
     with reading(data):
-        train = read_queries(data, dtype="float64")
+        train = read_queries(data)
     if valid is None:
         return train, None
     with reading(valid):
-        held_out = read_queries(valid, dtype="float64")
+        held_out = read_queries(valid)
         named = train.has_feature_names or held_out.has_feature_names
         if train.n_features != held_out.n_features and not named:
             # Text does not tell of features that are 0 in all its lines.
-            train, held_out = read_parts([data, valid], dtype="float64", missing="zero")
+            train, held_out = read_parts([data, valid], dtype=None, missing="zero")
     if train.has_feature_names and held_out.has_feature_names and train.feature_names != held_out.feature_names:
         raise DataError(f"{valid} has other features than {data}, or has them in another order")
     return train, held_out

@@ -32,9 +32,10 @@ def told_if_changed(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
-    try:
-        seen = Path(path).stat()
-    except FileNotFoundError:
+    """Which file of this name there is, and when it was written to; None if there is none, and for a pipe."""
+    file = Path(path)
+    if not file.is_file():
         return None
+    seen = file.stat()
     # The time of the last change, unlike that of the last writing, cannot be set back.
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

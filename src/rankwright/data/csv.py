@@ -12,6 +12,7 @@ import pyarrow.csv as pa_csv
 from rankwright.data.changes import told_if_changed
 from rankwright.data.frames import from_frame
 from rankwright.data.paths import input_file
+from rankwright.data.precision import as_the_rule_says
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParseError
 
@@ -25,14 +26,17 @@ def read_csv(
 
     The columns named by ``label``, ``qid`` and ``doc`` are the grades, the queries and the document ids (``label``,
     ``qid`` and ``doc_id`` by default); all others are features, and must be numbers. An empty field is missing: NaN.
+    The features are float32 or float64 by the rule of :mod:`rankwright.data.precision`, as those of LETOR text are.
     """
     with told_if_changed(path):
         table = _table(input_file(path))
     _check_names_and_text(path, table)
     try:
-        return from_frame(table, label=label or "label", qid=qid or "qid", doc=doc)
+        queries = from_frame(table, label=label or "label", qid=qid or "qid", doc=doc)
     except DataError as error:
         raise DataError(f"{os.fspath(path)}: {error}") from None
+    x = as_the_rule_says(queries.X, queries.grouping)
+    return Queries(x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids)
 
 
 def _table(path: Path) -> pa.Table:

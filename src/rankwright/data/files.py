@@ -24,7 +24,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 def read_queries(
     path: str | os.PathLike[str],
     *,
-    dtype: npt.DTypeLike = np.float32,
+    dtype: npt.DTypeLike | None = None,
     missing: Literal["zero", "nan"] = "zero",
     label: str | None = None,
     qid: str | None = None,
@@ -34,7 +34,8 @@ def read_queries(
 
     ``.csv`` is CSV and ``.tsv`` the same with tabs, with a line of names first; all three may be compressed by gzip.
     Else the name does not matter, so a file with an unusual ending can still be read; a pipe must hold text.
-    ``dtype`` and ``missing`` are for LETOR text: the others know their own. ``label``, ``qid`` and ``doc`` name columns
+    ``dtype`` and ``missing`` are for LETOR text: the others know their own. Without a ``dtype``, the features are
+    float32 if that loses nothing that matters within queries, else float64. ``label``, ``qid`` and ``doc`` name columns
     of CSV and Parquet; by default ``label``, ``qid`` and, if it is there, ``doc_id``. To choose more, call
     :func:`~rankwright.read_svmlight` or :func:`~rankwright.read_parquet`.
     """

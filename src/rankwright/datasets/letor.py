@@ -34,7 +34,7 @@ def load_letor(
     root: str | os.PathLike[str],
     fold: int = 1,
     *,
-    dtype: npt.DTypeLike = np.float32,
+    dtype: npt.DTypeLike | None = None,
     missing: Literal["zero", "nan"] = "zero",
 ) -> LetorFold:
     """The training, validation and test queries of one fold of a collection on disk.
@@ -53,8 +53,8 @@ def load_letor(
         Files may end in ``.gz``, and upper and lower case do not matter.
     fold : int
         Which fold, counted from 1; of Yahoo's collection, which set.
-    dtype : float32 or float64
-        The type of the features.
+    dtype : float32, float64 or None
+        The type of the features. None: float32 if that loses nothing that matters within queries, else float64.
     missing : "zero" or "nan"
         The value of features that a line does not give, and of ``NULL``.
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.ids import joined
+from rankwright.data.precision import (
+    NO_ROW,
+    Blur,
+    CsrRows,
+    Row,
+    blur_of_csr,
+    blur_of_two_rows,
+    csr_of_two_rows,
+    query_begins,
+)
 from rankwright.engines.threads import map_in_order
 
 
@@ -20,14 +32,25 @@ class Piece:
     rows: int
     given: int  # cells that the text has
     width: int  # features that the text has
+    size: int  # bytes of text
     cells: npt.NDArray[Any]
     stride: int  # columns of dense cells
     columns: npt.NDArray[np.int32]  # of CSR cells
     row_ends: npt.NDArray[np.int64]
     grades: npt.NDArray[np.float64]
     qids: npt.NDArray[Any]
-    doc_ids: npt.NDArray[np.str_] | None
+    doc_ids: npt.NDArray[Any] | None
     place: int | None  # the first row in the array that will be returned, if it stands there
+    blur: Blur  # what float32 blurs of dense rows
+    has_blurred: bool = False  # whether it blurs anything of CSR rows
+    first_row: Row = NO_ROW  # as they were in float64, before they were stored
+    last_row: Row = NO_ROW
+
+    def csr(self) -> CsrRows:
+        """The CSR rows."""
+        stored = int(self.row_ends[-1]) if self.rows else 0
+        starts = np.concatenate([np.zeros(1, np.int64), self.row_ends])
+        return CsrRows(starts, self.columns[:stored], self.cells[:stored], query_begins(self.qids))
 
 
 def dense_rows(pieces: list[Piece], whole: npt.NDArray[Any], rows: int, width: int, fill: float) -> npt.NDArray[Any]:
@@ -85,24 +108,32 @@ def csr_rows(pieces: list[Piece], rows: int, width: int, dtype: np.dtype[Any]) -
     return sp.csr_array((data, columns, row_starts), shape=(rows, width))
 
 
+def blur_of(pieces: list[Piece], dense: Blur | None) -> Blur:
+    """What float32 blurs in all pieces, given what it blurs in each dense one; None for CSR."""
+    pieces = [piece for piece in pieces if piece.rows]
+    edges = [(a.last_row, b.first_row) for a, b in pairwise(pieces) if str(a.qids[-1]) == str(b.qids[0])]
+    total = Blur(beyond_single=any(piece.blur.beyond_single for piece in pieces))
+    if dense is not None:
+        total.add(dense)
+        for edge in edges:
+            total.add(blur_of_two_rows(*edge))
+        return total
+    two_rows = [csr_of_two_rows(*edge) for edge in edges]
+    flags = [piece.has_blurred for piece in pieces] + [rows.has_blurred() for rows in two_rows]
+    total.add(blur_of_csr([*(piece.csr() for piece in pieces), *two_rows], flags))
+    return total
+
+
 def query_ids(pieces: list[Piece]) -> npt.NDArray[Any]:
     """The query ids of all pieces: text if any of them is not a plain whole number."""
     parts = [piece.qids for piece in pieces if piece.rows]
-    if any(part.dtype.kind == "U" for part in parts):
-        parts = [part.astype(np.str_) for part in parts]
-    return np.concatenate(parts)
+    if all(part.dtype.kind == "i" for part in parts):
+        return np.concatenate(parts)
+    return joined([part.astype(np.str_) if part.dtype.kind == "i" else part for part in parts])
 
 
-def document_ids(pieces: list[Piece]) -> npt.NDArray[np.str_] | None:
+def document_ids(pieces: list[Piece]) -> npt.NDArray[Any] | None:
     """The document ids of all pieces, None if there are none at all."""
-    types = [piece.doc_ids.dtype for piece in pieces if piece.doc_ids is not None]
-    if not types:
+    if all(piece.doc_ids is None for piece in pieces):
         return None
-    ids = np.zeros(sum(piece.rows for piece in pieces), max(types, key=lambda kind: kind.itemsize))
-    row = 0
-    for piece in pieces:
-        if piece.doc_ids is not None:
-            ids[row : row + piece.rows] = piece.doc_ids
-            piece.doc_ids = None
-        row += piece.rows
-    return ids
+    return joined([np.zeros(piece.rows, "<U1") if piece.doc_ids is None else piece.doc_ids for piece in pieces])

@@ -43,8 +43,8 @@ BAD_INDEX, INDEX_NOT_RISING, INDEX_TOO_LARGE, BAD_VALUE, VALUE_TOO_LARGE = 15, 1
 LONG_QID, LONG_DOC_ID, NO_ROOM = 20, 21, 22
 
 # Where `report` holds what.
-STATUS, POSITION, ROWS, CELLS, WIDTH, HARD_NUMBERS, WORDY_QIDS, DOC_IDS = range(8)
-REPORT_LENGTH = 8
+STATUS, POSITION, ROWS, CELLS, WIDTH, HARD_NUMBERS, WORDY_QIDS, DOC_IDS, BEYOND_SINGLE, WIDEST_AT = range(10)
+REPORT_LENGTH = 10
 
 LARGEST_INDEX = 2**31 - 2
 LONGEST_ID = 1000  # bytes; ids are kept in arrays as wide as the longest of them
@@ -57,6 +57,7 @@ _FOUR_BYTES, _FIVE_BYTES = U64(0xFFFFFFFF), U64(0xFFFFFFFFFF)
 _EXCLAMATION_MARKS = U64(0x2121212121212121)  # the first character that is not blank or control
 _LOWER_CASE = U64(0x2020202020202020)
 _SURELY_FITS = 1e38  # in a float32
+_LARGEST_WHOLE = U64(2**63 - 1)
 _GUESSED = 10_000  # feature numbers whose " j:" fits the guess: at most six of the eight bytes
 
 
@@ -195,7 +196,8 @@ def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
             i += count
     length = i - start
     plain = byte_at(text, start) != _ZERO or (length == 1 and not negative)
-    if _ends_token(byte_at(text, i)) and 0 < length <= 18 and plain:
+    fits = 0 < length <= 18 or (length == 19 and value <= _LARGEST_WHOLE)  # 19 digits fit the word
+    if _ends_token(byte_at(text, i)) and fits and plain:
         return True, -np.int64(value) if negative else np.int64(value), i
     while not _ends_token(byte_at(text, i)):
         i += 1
@@ -271,9 +273,11 @@ def parse_block(
     stored = 0
     seen = 0
     widest = 0
+    widest_at = index_at = start
     hard_numbers = 0
     wordy = 0
     docs = 0
+    beyond_single = 0
     status = DONE
     position = start
     guessed = min(width + first_index, _GUESSED)
@@ -331,6 +335,7 @@ def parse_block(
             i = _skip_blanks(text, i)
             if _ends_line(text, i):
                 break
+            index_at = i
             index, end = _read_index(text, i)
             if end == i:
                 status, position = BAD_INDEX, i
@@ -355,6 +360,8 @@ def parse_block(
             column = index - first_index
             seen += 1
             overflows = False
+            if np.isinf(np.float32(number)) and not np.isinf(number):
+                beyond_single += 1
             if sparse:
                 if stored == len(columns):
                     status, position = NO_ROOM, i
@@ -385,7 +392,7 @@ def parse_block(
         if status != DONE:
             break
         if previous - first_index + 1 > widest:
-            widest = previous - first_index + 1
+            widest, widest_at = previous - first_index + 1, index_at
 
         if byte_at(text, i) == _HASH:
             end = find_byte(text, i, stop, _NEWLINE)
@@ -409,6 +416,15 @@ def parse_block(
     report[STATUS], report[POSITION] = status, position
     report[ROWS], report[CELLS], report[WIDTH] = row, seen, widest
     report[HARD_NUMBERS], report[WORDY_QIDS], report[DOC_IDS] = hard_numbers, wordy, docs
+    report[BEYOND_SINGLE], report[WIDEST_AT] = beyond_single, widest_at
+
+
+@kernel
+def first_row(text: int, start: int, stop: int) -> int:
+    """Where the first line of text[start:stop] begins that is neither blank nor a comment; ``stop`` if none is."""
+    while start < stop and _ends_line(text, _skip_blanks(text, start)):
+        start = find_byte(text, start, stop, _NEWLINE) + 1
+    return start
 
 
 @kernel
