@@ -133,7 +133,7 @@ def _summary(result: FitResult, queries: _Final) -> dict[str, Any]:
         "baseline_mean": float(queries.baseline.mean()),
         "gain": float(gains.mean()),
         "gain_interval": list(bootstrap_interval(gains)),
-        "p_value": wilcoxon_test(gains),
+        "p_value": wilcoxon_test(gains, np.maximum(np.abs(queries.chosen), np.abs(queries.baseline))),
         "nothing_learned": result.nothing_learned,
         "certificate": _certificate(certified),
         "gain_certificate": _certificate(gain),
