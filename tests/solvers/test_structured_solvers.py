@@ -12,7 +12,7 @@ import rankwright as rw
 from rankwright.data.products import FeatureProducts
 from rankwright.losses import StructuredHinge
 from rankwright.losses.structured import APLosses
-from rankwright.solvers import structured_objective
+from rankwright.solvers import cutting_plane, structured_objective
 from rankwright.solvers.cutting_plane import TRICKS
 from tests.solvers.programme import CENTER, Programme, average_precision, collection, ndcg
 
@@ -177,6 +177,36 @@ def test_every_set_of_tricks_reaches_the_optimum(loss):
         for tricks in itertools.combinations(TRICKS, size):
             ranker = rw.StructuredRanker(measure, 0.5, solver="cutting-plane", tricks=tricks, tol=TOLERANCE)
             is_optimal(ranker.fit(X, y, qid=qid), programme, 0.5)
+
+
+def test_a_programme_that_takes_long_is_gone_on_with(monkeypatch):
+    """Begun anew each time, programmes that are broken off would never come to an end."""
+    X, y, qid = collection(sizes=(5, 5, 5, 4, 4), n=5)
+    programme = Programme(X, y, qid, ndcg(3))
+    monkeypatch.setattr(cutting_plane, "_MOST_SWEEPS", 3)
+    for tricks in ((), TRICKS[1:], *((trick,) for trick in TRICKS[1:])):
+        ranker = rw.StructuredRanker("ndcg@3", 0.1, solver="cutting-plane", tricks=tricks, tol=TOLERANCE)
+        is_optimal(ranker.fit(X, y, qid=qid), programme, 0.1)
+
+
+def test_a_programme_counts_as_solved_by_its_gap_at_the_last_weights(monkeypatch):
+    """Not by what queries have seen in their turns, while the weights were moving: here that is a tenth of it."""
+    queries = rw.datasets.make_queries(n_queries=150, documents=20, n_features=15, noise=1.0, seed=3).queries
+    solve, solved = cutting_plane._solve_programme, []
+
+    def check(objective, planes, weights, gap, tricks):
+        is_solved = solve(objective, planes, weights, gap, tricks)
+        v = planes.combined()
+        at = objective.center - v / objective.alpha
+        least = planes.bound(v, objective.alpha, objective.center)
+        left = objective.penalty(at) + planes.heights(at).max(axis=1).sum() - least
+        assert not is_solved or left <= 0.11 * gap
+        solved.append(is_solved)
+        return is_solved
+
+    monkeypatch.setattr(cutting_plane, "_solve_programme", check)
+    rw.StructuredRanker("ndcg@10", 300.0, solver="cutting-plane", tricks=TRICKS[1:], tol=0.1).fit(queries)
+    assert sum(solved) > 5
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

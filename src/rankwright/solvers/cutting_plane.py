@@ -42,6 +42,7 @@ def minimise_by_cutting_planes(
     alpha, center, n = objective.alpha, objective.center, objective.n_queries
     if planes.n_planes:
         weights = center - planes.combined() / alpha
+    is_solved = True
     while True:
         objective.look(weights)
         progress.see(weights, objective.value(weights), planes.bound(planes.combined(), alpha, center))
@@ -52,10 +53,10 @@ def minimise_by_cutting_planes(
         weights = center - planes.combined() / alpha
         if "single-update" in tricks:
             _step_on_each(objective, planes, weights, least)
-        if "hot-start" not in tricks:
+        if "hot-start" not in tricks and is_solved:  # begun anew each time, a long programme would never be solved
             planes.forget_duals()
             weights = center.copy()
-        _solve_programme(objective, planes, weights, progress.gap, tricks)
+        is_solved = _solve_programme(objective, planes, weights, progress.gap, tricks)
         if "drop-inactive" in tricks:
             planes.drop_idle(_IDLE_ROUNDS)
         weights = center - planes.combined() / alpha
@@ -72,7 +73,8 @@ def _step_on_each(objective: StructuredObjective, planes: Planes, weights: Array
 
 def _solve_programme(
     objective: StructuredObjective, planes: Planes, weights: Array, gap: float, tricks: Collection[str]
-) -> None:
+) -> bool:
+    """Dual ascent on all queries in turn; whether that came to an end before there were too many sweeps."""
     everything = np.arange(objective.n_queries)
     least = _NEGLIGIBLE * gap / objective.n_queries
     enough = _EXACT * gap
@@ -80,5 +82,9 @@ def _solve_programme(
         begun = planes.ascend(everything, objective.alpha, weights, least)
         enough = max(enough, _INEXACT * min(begun, gap))
     for _ in range(_MOST_SWEEPS):
-        if planes.ascend(everything, objective.alpha, weights, least) <= enough:
-            break
+        if planes.ascend(everything, objective.alpha, weights, least) > enough:
+            continue
+        # What each query saw in its turn may be far less than the gap at the weights where the sweep ended.
+        if planes.ascend(everything, objective.alpha, weights, least, most_steps=0) <= enough:
+            return True
+    return False
