@@ -2,6 +2,7 @@
 #   make demo         install, and run the main job on a built-in collection
 #   make test         install what the tests need, and run them
 #   make test-extras  the tests against other tools (LightGBM, XGBoost, pytrec_eval, ir_measures, ranx, ONNX Runtime, DuckDB)
+#   make fuzz         broken files and awkward arrays at random, for FUZZ_SECONDS (300); FUZZ_SEED repeats a run
 #   make docs         build the documentation into site/
 #   make lint         ruff and mypy
 #   make clean        remove what the others made
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-extras docs lint clean
+.PHONY: demo test test-extras fuzz docs lint clean
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rankwright needs Python 3.11 or newer; try: make PYTHON=python3.11 …")'
@@ -47,6 +48,10 @@ test: $(VENV)/.test
 test-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -q -m peers --numprocesses auto --dist loadfile
 
+FUZZ_SECONDS ?= 300
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 	@echo 'The documentation is in site/index.html: open it in a browser.'
@@ -57,5 +62,5 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) demo-output site build dist src/*.egg-info .pytest_cache .numba-cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-output fuzz-findings site build dist src/*.egg-info .pytest_cache .numba-cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

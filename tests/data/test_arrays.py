@@ -35,7 +35,9 @@ LIES = {
     "indices that are no whole numbers": (lambda: spoiled(indices=[0.5] * 7), "whole numbers"),
     "CSC": (lambda: spoiled(sp.csc_array, indices=[0, 2, 1, 900000, 0, 2, 3]), "column 1 has a value in row 900000"),
     "COO": (lambda: spoiled(sp.coo_array, row=[0, 0, 1, 2, 2, 900000, 3]), "900000 exceeds"),
-    "BSR": (lambda: spoiled(sp.bsr_array, indices=[900000] * 7), "exceeds"),
+    "BSR": (lambda: spoiled(sp.bsr_array, indices=[900000] * 7), "row 0 has a value in column 900000"),
+    "BSR whose last row ends late": (lambda: spoiled(sp.bsr_array, indptr=[0, 1, 2, 3, 2**31 - 1]), "end with at most"),
+    "BSR without blocks": (lambda: spoiled(sp.bsr_array, data=[1.0]), "blocks of shape .* do not fit"),
 }
 
 

@@ -103,9 +103,12 @@ def _checked_csr(x: Any) -> Any:
 def _as_csr(x: Any) -> Any:
     """The same matrix as CSR that knows nothing of itself yet: flags that the caller's has may be out of date."""
     kind = sp.csr_matrix if isinstance(x, sp.spmatrix) else sp.csr_array
-    if x.format in ("csr", "csc"):
+    if x.format in ("csr", "csc", "bsr"):
         _check_compressed(x)
-        return kind(x) if x.format == "csc" else kind((x.data, x.indices, x.indptr), shape=x.shape)
+    if x.format == "csr":
+        return kind((x.data, x.indices, x.indptr), shape=x.shape)
+    if x.format in ("csc", "bsr"):
+        return kind(x)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of coordinates that are no whole numbers
@@ -118,18 +121,23 @@ def _as_csr(x: Any) -> Any:
 def _check_compressed(x: Any) -> None:
     """Raise a :class:`DataError` if rows (of CSC, columns) begin or end, or entries lie, where they cannot.
 
-    SciPy's own check skips everything if the last row ends at 0.
+    Rows and columns of BSR are those of its blocks. SciPy's own check skips everything if the last row ends at 0.
     """
-    lines, line, across = (x.shape[0], "row", "column") if x.format == "csr" else (x.shape[1], "column", "row")
-    width = x.shape[1] if x.format == "csr" else x.shape[0]
-    ends, indices = np.asarray(x.indptr), np.asarray(x.indices)
     problem = f"X is no valid {x.format.upper()} matrix"
+    block = x.data.shape[1:] if x.format == "bsr" else (1, 1)
+    if len(block) != 2 or 0 in block or x.shape[0] % block[0] or x.shape[1] % block[1]:
+        raise DataError(f"{problem}: blocks of shape {block} do not fit the shape {x.shape}")
+    lines, width = x.shape[0] // block[0], x.shape[1] // block[1]
+    line, across = "row", "column"
+    if x.format == "csc":
+        lines, width, line, across = width, lines, across, line
+    ends, indices = np.asarray(x.indptr), np.asarray(x.indices)
     if ends.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise DataError(f"{problem}: indices and indptr must be whole numbers, not {indices.dtype} and {ends.dtype}")
     if ends.shape != (lines + 1,):
         raise DataError(f"{problem}: indptr must have {lines + 1} entries for {lines} {line}s, not {ends.shape}")
-    if np.shape(x.data) != indices.shape or indices.ndim != 1:
-        raise DataError(f"{problem}: there are {np.size(x.data)} values, but {indices.size} indices")
+    if len(x.data) != indices.size or indices.ndim != 1 or x.data.ndim != (3 if x.format == "bsr" else 1):
+        raise DataError(f"{problem}: there are {len(x.data)} values, but {indices.size} indices")
     if ends[0] != 0 or ends[-1] > len(indices):
         raise DataError(
             f"{problem}: indptr must begin with 0 and end with at most {len(indices)}, the number of stored values, "
