@@ -12,7 +12,7 @@ NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 
 @pytest.fixture(scope="module", name="queries")
 def drawn_queries():
-    return rw.datasets.make_queries(20, 8, 6, n_informative=3, n_correlated=2, seed=2, dtype=np.float64).queries
+    return rw.datasets.make_queries(20, 8, 6, n_informative=3, n_correlated=2, seed=2, dtype=np.float32).queries
 
 
 @pytest.fixture(scope="module", name="named")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rankwright.data.changes import told_if_changed
+from rankwright.data.columns import DOC_ID
 from rankwright.data.frames import from_frame
 from rankwright.data.paths import input_file
 from rankwright.data.precision import as_the_rule_says
@@ -28,9 +31,13 @@ def read_csv(
     ``qid`` and ``doc_id`` by default); all others are features, and must be numbers. An empty field is missing: NaN.
     The features are float32 or float64 by the rule of :mod:`rankwright.data.precision`, as those of LETOR text are.
     """
+    ids = [qid or "qid", doc or DOC_ID]
     with told_if_changed(path):
         table = _table(input_file(path))
-    _check_names_and_text(path, table)
+        _check_names_and_text(path, table)
+        rounded = [name for name in ids if table.column_names.count(name) == 1 and _may_be_rounded(table[name])]
+        if rounded:
+            table = _table(input_file(path), as_text=rounded)
     try:
         queries = from_frame(table, label=label or "label", qid=qid or "qid", doc=doc)
     except DataError as error:
@@ -39,15 +46,20 @@ def read_csv(
     return Queries(x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids)
 
 
-def _table(path: Path) -> pa.Table:
+def _may_be_rounded(column: pa.ChunkedArray) -> bool:
+    """Whether Arrow took ids of too many digits for int64 for numbers of float64, in which some become equal."""
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.greater_equal(pc.abs(column), 2.0**53)).as_py())
+
+
+def _table(path: Path, as_text: Sequence[str] = ()) -> pa.Table:
     try:
-        return _read(path, use_threads=True)
+        return _read(path, as_text, use_threads=True)
     except pa.ArrowInvalid:
         pass
     except OSError as error:
         raise _as_parse_error(path, error) from None
     try:
-        return _read(path, use_threads=False)  # so that Arrow knows the line
+        return _read(path, as_text, use_threads=False)  # so that Arrow knows the line
     except pa.ArrowInvalid as error:
         raise ParseError(path, _told(str(error)), line=_line(str(error))) from None
 
@@ -74,9 +86,10 @@ def _check_names_and_text(path: str | os.PathLike[str], table: pa.Table) -> None
         raise ParseError(path, "there are names of columns, but no documents")
 
 
-def _read(path: Path, *, use_threads: bool) -> pa.Table:
+def _read(path: Path, as_text: Sequence[str], *, use_threads: bool) -> pa.Table:
     parsed = pa_csv.ParseOptions(delimiter=_delimiter(path))
-    return pa_csv.read_csv(path, pa_csv.ReadOptions(use_threads=use_threads), parsed)
+    converted = pa_csv.ConvertOptions(column_types=dict.fromkeys(as_text, pa.string()))
+    return pa_csv.read_csv(path, pa_csv.ReadOptions(use_threads=use_threads), parsed, converted)
 
 
 def _delimiter(path: Path) -> str:

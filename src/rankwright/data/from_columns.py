@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from rankwright.data.columns import EDGE, INDICES, N_FEATURES, VALUES, Columns, Schema
 from rankwright.data.grouping import Grouping
+from rankwright.data.ids import fits_fixed_width
 from rankwright.data.queries import Features, Queries
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import DataError
@@ -156,8 +157,12 @@ def _ids(column: Any, name: str) -> npt.NDArray[Any]:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return np.asarray(column.to_numpy(zero_copy_only=False))
     encoded = column.dictionary_encode()
-    distinct = encoded.dictionary.to_numpy(zero_copy_only=False).astype(np.str_)
-    return np.asarray(distinct[encoded.indices.to_numpy()])
+    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
+    rows = encoded.indices.to_numpy()
+    lengths = np.fromiter(map(len, distinct), np.int64, len(distinct))
+    if fits_fixed_width(int(lengths.max(initial=0)), int(lengths[rows].sum()), len(rows)):
+        distinct = distinct.astype(np.str_)
+    return np.asarray(distinct[rows])
 
 
 def column_of(table: nw.DataFrame[Any], name: str) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.arrays import refuse_masked
+from rankwright.data.ids import text_array
 from rankwright.errors import DataError
 
 
@@ -96,15 +97,7 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     """One id per row as an array that can be compared: no id at all means one query."""
     if qid is None:
         return np.zeros(n_rows, dtype=np.int64)
-    try:
-        given = np.asanyarray(qid)
-    except ValueError as error:  # lists of several lengths
-        raise DataError(f"query ids must be single values: {error}") from None
-    refuse_masked(given, "query ids")
-    ids = np.asarray(given)
-    if isinstance(qid, list | tuple) and _numpy_would_merge(qid, ids):
-        ids = np.empty(len(qid), dtype=object)
-        ids[:] = qid
+    ids = _as_array(qid)
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1 or len(ids) != n_rows:
@@ -116,7 +109,7 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     elif ids.dtype.kind == "O":
         missing = np.fromiter(map(_is_missing, ids), bool, len(ids))
         if n_rows and not missing.any() and all(type(value) is str and "\0" not in value for value in ids):
-            ids = ids.astype(np.str_)
+            ids = text_array(ids.tolist())
     elif ids.dtype.kind in "Mm":
         missing = np.isnat(ids)
     else:
@@ -124,6 +117,22 @@ def _query_ids(qid: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any]:
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no query id")
     return own_and_frozen(ids)
+
+
+def _as_array(qid: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Ids as an array in which different ones stay different, and none costs its length in every row."""
+    if isinstance(qid, list | tuple) and qid and all(type(value) is str and "\0" not in value for value in qid):
+        return text_array(qid)
+    try:
+        given = np.asanyarray(qid)
+    except ValueError as error:  # lists of several lengths
+        raise DataError(f"query ids must be single values: {error}") from None
+    refuse_masked(given, "query ids")
+    ids = np.asarray(given)
+    if isinstance(qid, list | tuple) and _numpy_would_merge(qid, ids):
+        ids = np.empty(len(qid), dtype=object)
+        ids[:] = qid
+    return ids
 
 
 def _numpy_would_merge(qid: list[Any] | tuple[Any, ...], ids: npt.NDArray[Any]) -> bool:

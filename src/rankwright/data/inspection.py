@@ -184,8 +184,8 @@ def inspect(queries: Queries) -> Inspection:
     (('f2',), 1)
     """
     x: Any = queries.X
-    look = partial(_look_at_columns, queries, _Columns(queries), _Labels.of(queries))
     present = _columns_present(x)
+    look = partial(_look_at_columns, queries, _Columns(queries, present), _Labels.of(queries))
     looks = list(map_in_order(look, np.array_split(present, thread_count())))
     columns = [column for some, _ in looks for column in some]
     row_fingerprints = np.zeros(queries.n_documents, dtype=np.uint64)
@@ -257,20 +257,27 @@ def _duplicate_rows(queries: Queries, fingerprints: npt.NDArray[np.uint64]) -> t
 
 
 class _Columns:
-    """The columns of X, each as the positions and values of its stored entries, with query rows together."""
+    """The columns of X, each as the positions and values of its stored entries, with query rows together.
 
-    def __init__(self, queries: Queries) -> None:
+    Of CSR, only the columns ``present`` are kept: there may be millions without an entry.
+    """
+
+    def __init__(self, queries: Queries, present: npt.NDArray[np.int64]) -> None:
         self.grouping = queries.grouping
         self.offsets = np.array(queries.grouping.offsets)
         x: Any = queries.X
+        self.present = present
         if sp.issparse(x):
-            x = (x if self.grouping.order is None else x[self.grouping.order]).tocsc()
+            x = x if self.grouping.order is None else x[self.grouping.order]
+            places = np.searchsorted(present, x.indices)
+            x = sp.csr_array((x.data, places, x.indptr), shape=(x.shape[0], len(present))).tocsc()
         self.x = x
         self.every_position = np.arange(queries.n_documents)
 
     def __getitem__(self, j: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         if sp.issparse(self.x):
-            stored = slice(self.x.indptr[j], self.x.indptr[j + 1])
+            place = int(np.searchsorted(self.present, j))
+            stored = slice(self.x.indptr[place], self.x.indptr[place + 1])
             return self.x.indices[stored].astype(np.int64), self.x.data[stored].astype(np.float64)
         return self.every_position, self.grouping.gather(self.x[:, j]).astype(np.float64)
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from rankwright.data.arrays import checked_features, real_numbers, refuse_masked
 from rankwright.data.grouping import Grouping, own_and_frozen
+from rankwright.data.ids import text_array
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import DataError
 
@@ -53,7 +54,7 @@ class Queries:
     _supervision: Supervision
     _grouping: Grouping
     _feature_names: tuple[str, ...] | None
-    doc_ids: npt.NDArray[np.str_] | None
+    doc_ids: npt.NDArray[Any] | None
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Queries:
         supervision: Supervision,
         grouping: Grouping,
         feature_names: tuple[str, ...] | None,
-        doc_ids: npt.NDArray[np.str_] | None,
+        doc_ids: npt.NDArray[Any] | None,
     ) -> None:
         for name, value in (
             ("_x", x),
@@ -317,13 +318,16 @@ def _feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, .
     return told
 
 
-def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[np.str_] | None:
+def _doc_ids(doc_ids: npt.ArrayLike | None, n_rows: int) -> npt.NDArray[Any] | None:
     if doc_ids is None:
         return None
-    given = np.asanyarray(doc_ids)
+    given = np.asanyarray(doc_ids) if isinstance(doc_ids, np.ndarray) else np.array(doc_ids, dtype=object)
     refuse_masked(given, "document ids")
     ids = np.asarray(given)
-    ids = own_and_frozen(ids) if ids.dtype.kind == "U" else ids.astype(np.str_)
+    if ids.dtype.kind == "U":
+        ids = own_and_frozen(ids)
+    elif ids.ndim == 1:
+        ids = text_array(list(map(str, ids.tolist())))
     if ids.shape != (n_rows,):
         raise DataError(f"doc_ids must give one id for each of the {n_rows} rows, not an array of shape {ids.shape}")
     ids.setflags(write=False)

@@ -23,7 +23,8 @@ PROBLEMS = {
     parsing.BAD_INDEX: "expected <index>:<value>, found {found}",
     parsing.INDEX_ZERO: "expected a feature number of at least 1, found {found} (zero_based=False)",
     parsing.INDEX_NOT_RISING: "expected feature numbers that rise along the line, found {found}",
-    parsing.INDEX_TOO_LARGE: f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}",
+    parsing.INDEX_TOO_LARGE: f"expected a feature number up to {parsing.LARGEST_INDEX}, found {{found}}: "
+    "number the features 1, 2, 3, …; if the numbers are hashes, keep fewer bits of them",
     parsing.VALUE_TOO_LARGE: "expected a number that fits {dtype}, found {found}",
     parsing.NO_ROOM: "found more than was there a moment ago: the text was changed while being read",
     parsing.BAD_VALUE: "expected a number or NULL, found {found}",
