@@ -8,10 +8,12 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +23,7 @@ import rankwright as rw
 from rankwright.data.csv import read_csv
 from rankwright.data.files import read_scores
 from rankwright.data.normalise import GlobalStandardScaler
+from rankwright.data.svmlight import blocks
 from rankwright.rankers.model_file import model_text
 from tests.fuzz import arrays, reference
 from tests.fuzz.mutations import mutated, mutated_json
@@ -96,21 +99,22 @@ class GzippedLetor(Letor):
         try:
             content = gzip.decompress(path.read_bytes())
         except Exception:  # what is no gzip may be refused, or be read as far as it is text
-            rw.read_svmlight(path, dtype=np.float64)
+            _read(path, _options(path.read_bytes()))
         else:
             compare_with_reference(path, content)
 
 
 def compare_with_reference(path: Path, content: bytes) -> None:
     """What is read is what the reference reads, and what is refused is refused by both."""
+    options = _options(content)
     try:
         rows = reference.read_letor(content)
     except reference.Malformed as error:
-        rw.read_svmlight(path, dtype=np.float64)
+        _read(path, options)
         raise Broken(f"it was read, but {error}") from None
     largest = max((index for row in rows for index in row.features), default=0)
     try:
-        found = rw.read_svmlight(path, dtype=np.float64)
+        found = _read(path, options)
     except rw.DataError as error:
         if largest <= _SMALL_INDEX:
             raise Broken(f"refused, though it is right: {error}") from None
@@ -125,13 +129,27 @@ def compare_with_reference(path: Path, content: bytes) -> None:
     doc_ids = [""] * len(rows) if found.doc_ids is None else found.doc_ids.tolist()
     same(_texts(doc_ids), _texts(row.doc_id for row in rows), "document ids")
     if largest <= _SMALL_INDEX:
-        expected = np.zeros(found.X.shape)
+        fill = np.nan if options["missing"] == "nan" else 0.0
+        expected = np.full(found.X.shape, fill)
         for r, row in enumerate(rows):
             for index, value in row.features.items():
-                expected[r, index - first] = 0.0 if value is None else value
+                expected[r, index - first] = fill if value is None else value
         x = found.X if isinstance(found.X, np.ndarray) else found.X.toarray()
         if not np.array_equal(x, expected, equal_nan=True):
             raise Broken("other features than the reference reads")
+
+
+def _options(content: bytes) -> dict[str, Any]:
+    """How to read a file: always the same way for the same content."""
+    ways = [(None, "zero"), (True, "zero"), (False, "zero"), (None, "nan"), (False, "nan")]
+    sparse, missing = ways[zlib.crc32(content) % len(ways)]
+    return {"sparse": sparse, "missing": missing}
+
+
+def _read(path: Path, options: dict[str, Any]) -> rw.Queries:
+    """Read by blocks of a few lines, so that small files are read in many pieces."""
+    with patch.object(blocks, "BLOCK", 300), patch.object(blocks, "SAMPLE", 200):
+        return rw.read_svmlight(path, dtype=np.float64, **options)
 
 
 def _texts(ids: Iterable[Any]) -> list[str]:
