@@ -121,6 +121,8 @@ USES = {
         lambda y: rw.RankRLS().fit(DENSE, Y, QID).score(DENSE, y, QID),
     ],
     "ranks": [lambda ranks: rw.Queries(DENSE, rw.FullRanking(ranks), QID)],
+    "ends of edges": [lambda ends: rw.PreferenceGraph(4, [0, 1, 2, 3], ends)],
+    "edge weights": [lambda weights: rw.PreferenceGraph(4, [0] * 4, [1] * 4, weights)],
     "scores": [
         lambda scores: rw.evaluate(scores, QUERIES),
         lambda scores: rw.compare({"a": scores, "b": Y}, QUERIES),
@@ -190,6 +192,14 @@ def test_nor_query_ids(qid, told):
     ):
         with pytest.raises(rw.DataError, match=told):
             use()
+
+
+@pytest.mark.parametrize("ends", [[0.5], [np.nan], [np.inf], [1e300]])
+def test_ends_of_edges_are_whole_numbers(ends):
+    with pytest.raises(rw.DataError, match="ends of edges must be whole numbers"):
+        rw.PreferenceGraph(2, [0], ends)
+    with pytest.raises(rw.DataError, match="ranks must be whole numbers"):
+        rw.FullRanking(ends)
 
 
 def test_nor_document_ids():

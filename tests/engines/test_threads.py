@@ -2,7 +2,6 @@
 
 import multiprocessing
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -110,19 +109,26 @@ def test_the_most_threads_that_can_be(monkeypatch):
     assert threads.thread_count() == 1024
 
 
-def test_threads_that_the_system_does_not_give(monkeypatch):
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda work: threads.for_query_ranges(lambda first, last: first and work(), np.arange(0, 100_001, 10)),
+        lambda work: list(threads.map_in_order(lambda _: work(), range(9))),
+    ],
+)
+def test_threads_that_the_system_does_not_give(monkeypatch, run):
     monkeypatch.setenv("RANKWRIGHT_THREADS", "7")
-    start = threading.Thread.start
-    started = []
+    threads._pool_of_process.cache_clear()
+    start, started, refused = threading.Thread.start, [], threading.Event()
 
     def start_few(thread):
         if len(started) == 2:
+            refused.set()
             raise RuntimeError("can't start new thread")
         started.append(thread)
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_few)
     with pytest.raises(ParameterError, match="can't start new thread: set RANKWRIGHT_THREADS to less than 7"):
-        threads.for_query_ranges(lambda first, last: time.sleep(0.01), np.arange(0, 100_001, 10))
-    with pytest.raises(ParameterError, match="set RANKWRIGHT_THREADS to less than 7"):
-        list(threads.map_in_order(lambda _: time.sleep(0.01), range(9)))
+        run(lambda: refused.wait(60))  # so that no thread is free before the third is asked for
+    threads._pool_of_process.cache_clear()

@@ -31,6 +31,13 @@ def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     return column
 
 
+def _whole_numbers(values: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
+    column = _column(values, name)
+    if not np.all(np.abs(column) < 2.0**53) or not np.all(column == np.floor(column)):
+        raise DataError(f"{name} must be whole numbers")
+    return column.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Grades(_Remade):
     """One relevance grade y_i ≥ 0 per document, 0 = bad. Fractions are allowed; NaN and infinity are not."""
@@ -67,10 +74,7 @@ class FullRanking(_Remade):
     kind: ClassVar[str] = "full ranking"
 
     def __post_init__(self) -> None:
-        ranks = _column(self.ranks, "ranks")
-        if not np.all(ranks == np.floor(ranks)):
-            raise DataError("ranks must be whole numbers")
-        object.__setattr__(self, "ranks", own_and_frozen(ranks.astype(np.int64)))
+        object.__setattr__(self, "ranks", own_and_frozen(_whole_numbers(self.ranks, "ranks")))
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -105,7 +109,7 @@ class PreferenceGraph(_Remade):
     kind: ClassVar[str] = "preference graph"
 
     def __post_init__(self) -> None:
-        preferred, other = (np.asarray(ends, dtype=np.intp) for ends in (self.preferred, self.other))
+        preferred, other = (_whole_numbers(ends, "ends of edges") for ends in (self.preferred, self.other))
         weights = np.ones(len(preferred)) if self.weights is None else _column(self.weights, "edge weights")
         if not len(preferred) == len(other) == len(weights):
             raise DataError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.arrays import real_numbers
 from rankwright.errors import ParameterError
 from rankwright.theory.betting_kernels import first_believable
 from rankwright.theory.checks import check_delta
@@ -97,7 +98,7 @@ def _mixture_bound(values: Values, delta: float, tolerance: float) -> float:
 
 def _checked(values: npt.ArrayLike, delta: float) -> Values:
     check_delta(delta)
-    checked = np.asarray(values, dtype=np.float64)
+    checked = real_numbers(values, "values")
     if checked.ndim != 1 or len(checked) == 0:
         raise ParameterError(f"values must be a list of at least one number, not of shape {checked.shape}")
     if not np.all((checked >= 0) & (checked <= 1)):
