@@ -160,3 +160,10 @@ def test_alpha_as_an_array_is_refused_by_name():
     X, y, qid = collection()
     with pytest.raises(rw.ParameterError, match="alpha"):
         rw.RankSVM(np.array([1.0, 2.0])).fit(X, y, qid=qid)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_kernel_that_overflows_is_told():
+    X = np.array([[1.0], [1e200], [2.0], [3.0]])
+    with pytest.raises(rw.DataError, match="row 1: kernel 'linear' overflows: rescale the features"):
+        rw.KernelRankRLS(1.0, kernel="linear").fit(X, [0, 1, 0, 1], [1, 1, 2, 2])

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from rankwright.data.centred import CentredQueries, centred, check_features
 from rankwright.data.queries import Queries
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
 from rankwright.rankers.closed_form import ClosedFormRanker
 from rankwright.selection.search import Rule, Search
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
@@ -94,6 +94,9 @@ class KernelRankRLS(ClosedFormRanker):
         check_features(queries)
         self.X_fit_ = _plain(queries.X)
         matrix = self._kernel(self.X_fit_)
+        if not np.isfinite(matrix).all():
+            row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
+            raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
         return data, matrix if queries.grouping.order is None else matrix[np.ix_(data.rows, data.rows)]
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
