@@ -334,13 +334,13 @@ def test_a_second_run_into_the_same_folder_is_refused(run, folder, tmp_path):
     fcntl = pytest.importorskip("fcntl")
     out = tmp_path / "out"
     out.mkdir()
-    (out / ".model.json.1-ab.part").write_text("being written")
+    (out / ".model.json.1-ab12cd34.part").write_text("being written")
     first = os.open(out, os.O_RDONLY)
     fcntl.flock(first, fcntl.LOCK_EX)
     ran = run(*fast(folder, "--out", out))
     assert ran.code == 73
     assert f"{out}: another run" in ran.err
-    assert [path.name for path in out.iterdir()] == [".model.json.1-ab.part"]
+    assert [path.name for path in out.iterdir()] == [".model.json.1-ab12cd34.part"]
     os.close(first)
     assert run(*fast(folder, "--out", out)).code == 0
     assert sorted(path.name for path in out.iterdir()) == list(FILES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from rankwright.fitting.work import Work
 
 FILES = ("model.json", "leaderboard.csv", "report.html")
-_TORN = re.compile(rf"\.({'|'.join(map(re.escape, FILES))})\.\d+-[0-9a-f]+\.part")
 
 
 @contextmanager
@@ -30,7 +28,6 @@ def own_folder(out: Path, work: Work) -> Iterator[None]:
         is_new = _made(out)
         had_work = work.is_there
         with _alone_in(out):
-            _remove_torn(out)
             try:
                 yield
             except Exception:
@@ -71,13 +68,6 @@ def _alone_in(out: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
-
-
-def _remove_torn(out: Path) -> None:
-    """Remove what a run that was killed while it wrote has left."""
-    for path in list(out.iterdir()):
-        if _TORN.fullmatch(path.name):
-            path.unlink(missing_ok=True)
 
 
 @contextmanager
