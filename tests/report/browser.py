@@ -165,17 +165,26 @@ class Page:
         self.move(x, y)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self._settle()
 
     def touch(self, x: float, y: float) -> None:
         """A short touch with a finger."""
         self.call("Emulation.setTouchEmulationEnabled", enabled=True)
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self._settle()
 
     def press(self, key: str) -> None:
         """A key of the keyboard, by its name."""
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=_KEYS[key])
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait for what an action leads to: a new address scrolls the page, and is told to it, a moment later."""
+        self.evaluate(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+        )
 
     def messages(self) -> list[str]:
         """What the console has been told, warnings and errors alike."""
