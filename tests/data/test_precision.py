@@ -219,7 +219,7 @@ def test_all_commands_read_alike(tmp_path, monkeypatch):
         ["evaluate", scores, data],
         ["inspect", data],
         ["explain", model, data, "--query", "3"],
-        ["fit", data, "--out", str(tmp_path / "fitted"), "--budget", "5"],
+        ["fit", data, "--out", str(tmp_path / "fitted"), "--ranker", "rankrls", "--folds", "2"],
     ):
         before = len(read)
         assert main(command) == 0, command

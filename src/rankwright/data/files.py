@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,8 @@ _TEXT_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
 _GZIP_MAGIC = b"\x1f\x8b"
+_LONGEST_SCORE = 10_000  # bytes of a line
+_CHUNK = 1 << 20
 
 
 def read_queries(
@@ -98,7 +101,10 @@ def read_scores(path: str | os.PathLike[str], queries: Queries) -> npt.NDArray[n
 
     Blank lines are allowed at the end. A :class:`ParseError` names the line that is not a number or is NaN.
     """
-    lines = _content(path).rstrip().split(b"\n")
+    content, further = _content(path, queries.n_documents)
+    # What goes on behind the last document is counted, not read; blank lines before it are no end.
+    lines = content.split(b"\n")[: queries.n_documents + 1] if further else content.rstrip().split(b"\n")
+    count = content.count(b"\n") + further if further else len(lines)
     scores = np.empty(len(lines))
     for i, line in enumerate(lines):
         try:
@@ -109,22 +115,44 @@ def read_scores(path: str | os.PathLike[str], queries: Queries) -> npt.NDArray[n
     if np.isnan(scores).any():
         line_number = int(np.argmax(np.isnan(scores))) + 1
         raise ParseError(path, "the score is NaN, which has no place in a ranking", line=line_number)
-    if len(scores) != queries.n_documents:
+    if count != queries.n_documents:
         raise DataError(
-            f"{os.fspath(path)}: {len(scores):,} scores for {queries.n_documents:,} documents; "
+            f"{os.fspath(path)}: {count:,} scores for {queries.n_documents:,} documents; "
             "give one score per line, in the order of the documents"
         )
     return scores
 
 
-def _content(path: str | os.PathLike[str]) -> bytes:
-    content = input_file(path).read_bytes()
-    if not content.startswith(_GZIP_MAGIC):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ParseError(path, f"the gzip data are damaged or cut off: {error}") from None
+def _content(path: str | os.PathLike[str], n_lines: int) -> tuple[bytes, int]:
+    """The text of a file that should hold this many lines, and how many lines more it has than were kept.
+
+    However much is packed into a gzip file, no more than such lines can take is kept, and blank lines at the end
+    are not.
+    """
+    kept: list[bytes] = []
+    size = lines = further = 0
+    gap = b""
+    for chunk in _chunks(path):
+        if chunk.isspace():
+            gap = b"\n\n"
+        elif lines > n_lines or size > _LONGEST_SCORE * (n_lines + 1) + _CHUNK:
+            further += chunk.count(b"\n")
+        else:
+            kept.append(gap + chunk)
+            gap, size, lines = b"", size + len(chunk), lines + chunk.count(b"\n")
+    return b"".join(kept), further
+
+
+def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """A file piece by piece, uncompressed if it is compressed."""
+    with input_file(path).open("rb") as file:
+        compressed = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        stream = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
+        try:
+            while chunk := stream.read(_CHUNK):
+                yield chunk
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ParseError(path, f"the gzip data are damaged or cut off: {error}") from None
 
 
 def _number(text: bytes) -> float:

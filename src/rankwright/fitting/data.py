@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.data.supervision import Grades
+from rankwright.data.width import check_width
 from rankwright.errors import DataError
 
 Array = npt.NDArray[np.float64]
@@ -49,6 +50,7 @@ class FitData:
         for name, queries in (("the training data", train), ("the validation data", valid)):
             if queries is not None:
                 check_grades(name, queries)
+                check_width(queries, f"{name}: ")
         if valid is not None:
             check_same_features("the validation data", valid, train)
         if not _has_pairs(train):

@@ -113,8 +113,8 @@ class _Job:
         check_whole("folds", folds, 2)
         if budget is not None:
             check_positive("budget", budget)
-        self.costs = _checked_costs(costs, train.n_features)
         self.data, self.test = FitData.of(train, valid, folds, seed), test
+        self.costs = _checked_costs(costs, train.n_features)
         self.seen = {"train": [query_fingerprints(train)], "valid": []}
         if valid is not None:
             self.seen["valid"].append(query_fingerprints(valid))

@@ -18,6 +18,7 @@ from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.grouping import Grouping
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
+from rankwright.data.width import check_width
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.evaluation import evaluate
@@ -50,6 +51,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True) -> Queries:
         """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features."""
         queries = self._given_queries(X, y, qid, reset=reset)
+        check_width(queries)
         self._n_training_queries = queries.n_queries
         before = [] if reset else self._seen_queries["train"]
         self._seen_queries = {"train": [*before, query_fingerprints(queries)], "valid": []}

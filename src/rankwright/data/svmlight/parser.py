@@ -89,6 +89,8 @@ class Parser:
             raise ParseError(self.layout.path, "the file is empty")
         self.with_qid = self._first_row_has_qid(blocks)
         self._sampled_bytes = sum(block.stop - block.start for block in samples)
+        if not self.layout.sparse and not self.layout.may_turn_sparse:
+            self.layout.check_dense_size(1, self.width, self._sampled_bytes)
         # What is wrong in a sample is told later, when its line number is known.
         results = list(map(self.parse, tasks(samples, np.empty((0, 0)), gaps=False)))
         looks = [result for result in results if isinstance(result, Piece)]
