@@ -18,7 +18,8 @@ def training_and_validation():
     drawn = rw.datasets.make_queries(
         30, 8, 6, n_informative=3, n_correlated=2, noise=0.5, seed=2, dtype=np.float64
     ).queries
-    return drawn[:20], drawn[20:]
+    read_alike = rw.Queries(drawn.X.astype(np.float32), drawn.y, drawn.qid)
+    return read_alike[:20], read_alike[20:]
 
 
 @pytest.fixture(name="train")
