@@ -129,7 +129,7 @@ def _buffer(free: list[bytearray], size: int) -> bytearray:
         buffer = free.pop()
         if len(buffer) >= size:
             return buffer
-    return bytearray(size)
+    return bytearray(size + size // 8)  # so that it will do for a longer unfinished line too
 
 
 def _text_start(content: bytes) -> int:

@@ -250,7 +250,7 @@ class Parser:
         if layout.dtype == layout.parsed_dtype:
             return _pages(room, layout.dtype)
         if len(self._scratch.cells) < room:
-            self._scratch.cells = _pages(room, layout.parsed_dtype)
+            self._scratch.cells = _pages(room + room // 8, layout.parsed_dtype)  # the next block may hold more rows
         return self._scratch.cells
 
     def _store(self, piece: Piece, task: Task) -> None:
