@@ -40,7 +40,7 @@ def test_lambda_by_validation_is_the_first_best(ranker, measure):
     X, y, qid = collection()
     valid = rw.Queries(*collection(seed=1, rows=60))
     ours = ranker(rw.search(GRID), tol=1e-9, measures=(measure, rw.AP)).fit(X, y, qid=qid, valid=valid)
-    by_hand = [ranker(alpha, tol=1e-9).fit(X, y, qid=qid) for alpha in GRID]
+    by_hand = [ranker(alpha, tol=1e-9, measures=measure).fit(X, y, qid=qid) for alpha in GRID]
     values = [rw.evaluate(single.predict(valid.X), valid, measure).means[measure] for single in by_hand]
     np.testing.assert_allclose([told.mean for told in ours.path_.valid[measure]], values, atol=1e-12)
     best = np.argmin(values) if measure.lower_is_better else np.argmax(values)

@@ -135,6 +135,8 @@ def blur_of_csr(parts: Sequence[CsrRows], have_blurred: Sequence[bool]) -> Blur:
 
 def as_the_rule_says(x: Any, grouping: Grouping) -> Any:
     """float64 features, dense or CSR, as float32 if the rule allows it, else as they are."""
+    if x.shape[1] == 0:
+        return x.astype(np.float32)
     return _csr_as_the_rule_says(x, grouping) if sp.issparse(x) else _dense_as_the_rule_says(x, grouping)
 
 

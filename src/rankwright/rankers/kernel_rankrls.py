@@ -92,7 +92,7 @@ class KernelRankRLS(ClosedFormRanker):
         """The kernel matrix of the training documents, each query's documents together."""
         data = centred(queries)
         check_features(queries)
-        self.X_fit_ = _plain(queries.X)
+        self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
         matrix = self._kernel(self.X_fit_)
         if not np.isfinite(matrix).all():
             row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
