@@ -156,8 +156,8 @@ def test_rankboost_that_loses_patience(run, parts, files, out):
     assert len(ranker.path_) < 300
 
 
-def test_rankboost_with_nothing_to_learn(run, files, out):
-    files[0].write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+def test_rankboost_with_features_that_tell_nothing(run, files, out):
+    files[0].write_text("1 qid:1 1:2\n0 qid:1 1:2\n")
     ran = run("train", files[0], "--valid", files[0], "--ranker", "rankboost", "--out", out)
     assert (ran.code, ran.err) == (0, "")
     assert "none" in ran.out

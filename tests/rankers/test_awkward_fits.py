@@ -4,12 +4,16 @@ import itertools
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import rankwright as rw
+from rankwright.solvers import conjugate_gradient, ridge
 
 
 def collection(seed=0, rows=60, queries=8, n=4):
@@ -164,6 +168,79 @@ def test_alpha_as_an_array_is_refused_by_name():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_kernel_that_overflows_is_told():
-    X = np.array([[1.0], [1e200], [2.0], [3.0]])
-    with pytest.raises(rw.DataError, match="row 1: kernel 'linear' overflows: rescale the features"):
-        rw.KernelRankRLS(1.0, kernel="linear").fit(X, [0, 1, 0, 1], [1, 1, 2, 2])
+    X = np.array([[1.0], [1e65], [2.0], [3.0]])
+    with pytest.raises(rw.DataError, match="row 1: kernel 'poly' overflows: rescale the features"):
+        rw.KernelRankRLS(1.0, kernel="poly", degree=5).fit(X, [0, 1, 0, 1], [1, 1, 2, 2])
+
+
+# The same answer from every ranker
+
+RANKERS = {
+    "RankRLS": rw.RankRLS(),
+    "RankRLS, a search": rw.RankRLS(rw.search()),
+    "GreedyRankRLS": rw.GreedyRankRLS(n_features=2),
+    "KernelRankRLS": rw.KernelRankRLS(),
+    "RegressionRanker": rw.RegressionRanker(),
+    **{f"RankSVM, {loss}": rw.RankSVM(loss=loss) for loss in ("squared-hinge", "hinge", "huber-hinge", "logistic")},
+    "RankSVM, sgd": rw.RankSVM(solver="sgd"),
+    "RankSVM, a search": rw.RankSVM(rw.search()),
+    "OrderPreservingRanker": rw.OrderPreservingRanker(),
+    **{
+        f"StructuredRanker, {solver}, {bound}": rw.StructuredRanker("ndcg@3", solver=solver, bound=bound)
+        for solver, bound in itertools.product(
+            ("bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient"), ("convex", "tight")
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("ranker", RANKERS.values(), ids=RANKERS)
+def test_features_whose_powers_overflow_are_named(ranker):
+    X, y, qid = collection()
+    X[11, 2] = -3.0
+    for scale, kind in itertools.product((1e160, 1e200), (np.array, sp.csr_array)):
+        large = X.copy()
+        large[11:, 2] *= scale
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(rw.DataError, match=rf"row 11 \(query {qid[11]}\), feature 'f3': .* rescale"):
+                clone(ranker).fit(kind(large), y, qid=qid)
+
+
+@pytest.mark.parametrize("ranker", [*RANKERS.values(), rw.RankBoost(3)], ids=[*RANKERS, "RankBoost"])
+def test_where_nothing_can_be_learned_it_is_told(ranker):
+    X, y, qid = collection()
+    cases = [
+        (y, np.arange(len(y)), "every row is its own query.* is qid the right column"),
+        (qid % 3, qid, "in every query all documents have the same grade"),
+    ]
+    for grades, ids, told in cases:
+        with pytest.warns(UserWarning, match=f"nothing can be learned: {told}"):
+            clone(ranker).fit(X, grades, qid=ids)
+
+
+def test_what_can_be_learned_from_is_not_warned_of():
+    """One pair is enough, and so are rankings and preferences; a part of a stream may well have none."""
+    X, y, qid = collection()
+    one_pair = (qid % 3).astype(float)
+    one_pair[np.flatnonzero(qid == qid[0])[0]] += 1
+    edges = rw.PreferenceGraph(len(y), np.flatnonzero(qid == 1)[:1], np.flatnonzero(qid == 1)[1:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rw.RankRLS().fit(X, one_pair, qid=qid)
+        rw.RankSVM().fit(rw.Queries(X, edges, qid))
+        rw.RankSVM().partial_fit(X, qid % 3, qid=qid)
+
+
+def test_regression_on_wide_sparse_data_that_is_not_solved_is_told(monkeypatch):
+    X, y, qid = collection()
+    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solved = rw.RegressionRanker().fit(sp.csr_array(X), y, qid=qid)
+    np.testing.assert_allclose(solved.coef_, rw.RegressionRanker().fit(X, y, qid=qid).coef_, rtol=1e-9)
+    monkeypatch.setattr(conjugate_gradient, "_ROUNDS", 0)
+    few = partial(conjugate_gradient.shifted_conjugate_gradients, most_products=2)
+    monkeypatch.setattr(ridge, "shifted_conjugate_gradients", few)
+    with pytest.warns(ConvergenceWarning, match="conjugate gradients stopped for alpha = 1"):
+        rw.RegressionRanker().fit(sp.csr_array(X), y, qid=qid)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import rankwright as rw
 from rankwright.losses import StructuredHinge
+from rankwright.solvers.structured_objective import StructuredObjective
 from tests.solvers.programme import CENTER, Programme, average_precision, collection, ndcg
 
 SOLVERS = ["bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient"]
@@ -161,6 +162,7 @@ def test_without_losses_the_centre_is_the_answer(solver, bound, measure):
             ranker = rw.StructuredRanker(measure, solver=solver, bound=bound, center=center)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
+                warnings.filterwarnings("ignore", message="nothing can be learned")
                 ranker.fit(X, grades, qid=ids)
             np.testing.assert_array_equal(ranker.coef_, center)
             assert (ranker.objective_, ranker.gap_, ranker.converged_) == (0.0, 0.0, True)
@@ -356,6 +358,7 @@ def test_rescaled_slacks_are_bounded_from_both_sides(solver, measure, bound):
             ranker.fit(X, y, qid=qid)
         exact = Programme(X, y, qid, rankings_of).value(ranker.coef_, alpha, 0.1 * CENTER, bound, "slack")
         assert ranker.argmax_gap_ >= 0
+        assert ranker.lower_bound_ <= ranker.objective_
         assert ranker.objective_ - 1e-10 <= exact <= ranker.objective_ + ranker.argmax_gap_ + 1e-10
         assert ranker.gap_ == pytest.approx(ranker.objective_ - ranker.lower_bound_ + ranker.argmax_gap_, abs=1e-12)
 
@@ -518,8 +521,27 @@ def test_a_saved_model_predicts_as_before(ranker, tmp_path):
 @pytest.mark.parametrize("solver", ["bundle", "subgradient"])
 def test_features_that_overflow(solver):
     X, y, qid = collection()
-    with pytest.raises(rw.DataError, match="scale the features"):
+    with pytest.raises(rw.DataError, match="rescale this feature"):
         rw.StructuredRanker("ndcg@3", 1.0, solver=solver).fit(1e160 * X, y, qid=qid)
+
+
+@pytest.mark.parametrize("given", [rw.search(), rw.search(1, 2), rw.search("linear", "discount")])
+def test_position_weights_are_not_searched_for(given):
+    X, y, qid = collection()
+    with pytest.raises(
+        rw.ParameterError, match=r"position_weights must be .*'linear', 'inverse-sqrt'.*'learned'.*search"
+    ):
+        rw.StructuredRanker("ndcg@3", position_weights=given).fit(X, y, qid=qid)
+
+
+def test_a_lower_bound_is_never_told_that_is_above_the_objective(monkeypatch):
+    """Planes found elsewhere may say more of the last weights than the search there has found."""
+    X, y, qid = collection()
+    look = StructuredObjective.value
+    monkeypatch.setattr(StructuredObjective, "value", lambda self, weights: 0.9 * look(self, weights))
+    ranker = rw.StructuredRanker("ndcg@3", 0.5, rescale="slack").fit(X, y, qid=qid)
+    assert ranker.lower_bound_ <= ranker.objective_
+    assert ranker.gap_ == pytest.approx(ranker.objective_ - ranker.lower_bound_ + ranker.argmax_gap_)
 
 
 def test_learned_positions_and_early_stopping_exclude_each_other():

@@ -242,6 +242,7 @@ class _Job:
 def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> dict[str, Queries]:
     """All queries, with the same features: text does not tell of those that are 0 in all its lines."""
     from rankwright.data.files import read_queries
+    from rankwright.data.learnable import check_learnable
     from rankwright.data.svmlight.reader import read_parts
     from rankwright.fitting.data import check_grades
 
@@ -257,6 +258,7 @@ def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> d
     for role, queries in read.items():
         check_grades(f"{files[role]}: the data", queries)
     train = read["train"]
+    check_learnable(str(files["train"]), train)
     for role, queries in read.items():
         if queries.n_features != train.n_features or _names(queries) != _names(train):
             raise DataError(f"{files[role]} has other features than {files['train']}, or has them in another order")

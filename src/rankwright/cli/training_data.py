@@ -17,10 +17,12 @@ _MOST_FEATURES = 10
 def read_training_data(data: Path, valid: Path | None) -> tuple[Queries, Queries | None]:
     """The training queries, and those to judge on with the same features."""
     from rankwright.data.files import read_queries
+    from rankwright.data.learnable import check_learnable
     from rankwright.data.svmlight.reader import read_parts
 
     with reading(data):
         train = read_queries(data)
+    check_learnable(str(data), train)
     if valid is None:
         return train, None
     with reading(valid):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.learnable import check_learnable
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.data.supervision import Grades
@@ -53,10 +54,7 @@ class FitData:
                 check_width(queries, f"{name}: ")
         if valid is not None:
             check_same_features("the validation data", valid, train)
-        if not _has_pairs(train):
-            raise DataError(
-                "no query of the training data has documents of different grades: there is nothing to learn"
-            )
+        check_learnable("the training data", train)
         if valid is None and train.n_queries < 2:
             raise DataError("one query cannot be judged by others: give validation data")
         scale = within_query_spread(train)
@@ -114,11 +112,6 @@ def check_same_features(name: str, queries: Queries, train: Queries) -> None:
     named = queries.has_feature_names and train.has_feature_names
     if named and queries.feature_names != train.feature_names:
         raise DataError(f"{name} have other features than the training data, or have them in another order")
-
-
-def _has_pairs(queries: Queries) -> bool:
-    grades, starts = queries.grouping.gather(queries.y), queries.grouping.offsets[:-1]
-    return bool((np.maximum.reduceat(grades, starts) > np.minimum.reduceat(grades, starts)).any())
 
 
 def check_grades(name: str, queries: Queries) -> None:

@@ -24,6 +24,7 @@ Rescale = Literal["margin", "slack"]
 BOUNDS = ("convex", "tight")
 RESCALES = ("margin", "slack")
 POSITION_WEIGHTS = ("linear", "inverse-sqrt", "discount")
+_NAMES = f"one of {', '.join(map(repr, POSITION_WEIGHTS))} (of StructuredRanker also 'learned')"
 _NO_KEYS = np.zeros(0)
 
 
@@ -382,8 +383,7 @@ def position_weights_of(given: Any, measure: Measure, depth: int, discounts: Arr
         raise ParameterError("position_weights: there are none for AP, leave them out")
     if isinstance(given, str):
         if given not in POSITION_WEIGHTS:
-            names = ", ".join(map(repr, POSITION_WEIGHTS))
-            raise ParameterError(f"position_weights must be one of {names}, or numbers, not {given!r}")
+            raise ParameterError(f"position_weights must be {_NAMES}, or numbers, not {given!r}")
         by_name: dict[str, Array] = {
             "linear": depth + 1 - rank,
             "inverse-sqrt": 1 / np.sqrt(rank),
@@ -400,7 +400,7 @@ def checked_position_weights(given: Any) -> Array:
     except (TypeError, ValueError):
         weights = np.array(np.nan)
     if weights.ndim != 1 or len(weights) == 0 or not np.isfinite(weights).all():
-        raise ParameterError(f"position_weights must be finite numbers, one for each rank, not {given!r}")
+        raise ParameterError(f"position_weights must be finite numbers, one for each rank, or {_NAMES}, not {given!r}")
     if (np.diff(weights) > 0).any() or weights[-1] < 0 or weights[0] == 0:
         raise ParameterError("position_weights must not rise with the rank, nor be negative, and begin above 0")
     return weights

@@ -16,6 +16,7 @@ from rankwright.data.arrays import validated_features
 from rankwright.data.centred import check_features
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.grouping import Grouping
+from rankwright.data.learnable import nothing_to_learn
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
 from rankwright.data.width import check_width
@@ -48,13 +49,19 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     _n_training_queries = 1
     _seen_queries: dict[str, list[Fingerprints]]  # what it was trained on ("train"), and chosen by ("valid")
 
-    def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True) -> Queries:
-        """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features."""
+    def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True, are_all: bool = True) -> Queries:
+        """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features.
+
+        Warns of queries that no order can be learned from, unless more are to come.
+        """
         queries = self._given_queries(X, y, qid, reset=reset)
         check_width(queries)
         self._n_training_queries = queries.n_queries
         before = [] if reset else self._seen_queries["train"]
         self._seen_queries = {"train": [*before, query_fingerprints(queries)], "valid": []}
+        why = nothing_to_learn(queries) if are_all else None
+        if why is not None:
+            warnings.warn(f"nothing can be learned: {why}", stacklevel=4)
         return queries
 
     def _given_queries(self, X: Any, y: Any, qid: Any, *, reset: bool) -> Queries:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.centred import CentredQueries, centred
+from rankwright.data.centred import CentredQueries, centred, check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParameterError
@@ -171,6 +171,7 @@ class GreedyRankRLS(LinearRanker):
         recorder = _Recorder(queries, held_out, measures, convention, tell_all=tell_all)
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
+        check_magnitude(queries)
         data = centred(queries)
         selector = self._selector(data, plan, recorder)
         paths = []

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwright.data.centred import CentredQueries, centred, check_features
+from rankwright.data.centred import CentredQueries, centred, check_features, check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.rankers.closed_form import ClosedFormRanker
@@ -92,6 +92,7 @@ class KernelRankRLS(ClosedFormRanker):
         """The kernel matrix of the training documents, each query's documents together."""
         data = centred(queries)
         check_features(queries)
+        check_magnitude(queries)
         self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
         matrix = self._kernel(self.X_fit_)
         if not np.isfinite(matrix).all():

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from rankwright.data.centred import check_features
+from rankwright.data.centred import check_features, check_magnitude
 from rankwright.data.products import FeatureProducts
 from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import ParameterError
@@ -131,8 +131,9 @@ class LossRanker(PathRanker):
         is_new = not hasattr(self, "_stream")
         if not is_new and alpha != self._stream.alpha:
             raise ParameterError(f"alpha was {self._stream.alpha:g} when the stream began, and cannot become {alpha:g}")
-        queries = self._training_queries(X, y, qid, reset=is_new)
+        queries = self._training_queries(X, y, qid, reset=is_new, are_all=False)
         check_features(queries)  # once it is in the weights it stays
+        check_magnitude(queries)
         features, losses = FeatureProducts(queries), loss.on(queries)
         if is_new:
             self._forget_fit()

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwright.data.centred import check_magnitude
 from rankwright.data.products import FeatureProducts
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
@@ -156,6 +157,7 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
+        check_magnitude(queries)
         weights = counting_weights(queries, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
 

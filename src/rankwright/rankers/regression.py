@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.centred import Moments, centred, check_features
+from rankwright.data.centred import Moments, centred, check_features, check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError
 from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import Block, leave_out_scores
-from rankwright.solvers.ridge import ridge_path
+from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
 
 Array = npt.NDArray[np.float64]
 
@@ -47,8 +47,11 @@ class RegressionRanker(LinearClosedFormRanker):
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
         check_features(queries)  # here, where the queries still have their names
+        check_magnitude(queries)
         self._means = _mean(queries.X), float(queries.y.mean()) if queries.n_documents else 0.0
-        return ridge_path(centred(_as_one(queries)), alphas).weights
+        solved = ridge_path(centred(_as_one(queries)), alphas)
+        warn_if_not_converged(solved, alphas)
+        return solved.weights
 
     def _keep(self, weights: Array) -> None:
         super()._keep(weights)

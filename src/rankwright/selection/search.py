@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,11 @@ class Search:
     values: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
-        return f"search({', '.join(f'{value:g}' for value in self.values or ())})"
+        return f"search({', '.join(_told(value) for value in self.values or ())})"
+
+
+def _told(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float | np.number) else repr(value)
 
 
 def search(*values: float | Iterable[float]) -> Search:
@@ -37,10 +41,15 @@ def search(*values: float | Iterable[float]) -> Search:
     >>> rw.RankRLS(alpha=rw.search(0.1, 1, 10)).alpha
     search(0.1, 1, 10)
     """
-    flat = tuple(v for item in values for v in (item if isinstance(item, Iterable) else (item,)))
+    several: list[Iterable[Any]] = [item if _is_several(item) else (item,) for item in values]
+    flat = tuple(value for part in several for value in part)
     if values and not flat:
         raise ParameterError("search: give at least one value, or none at all for the default grid")
     return Search(flat or None)
+
+
+def _is_several(item: Any) -> TypeGuard[Iterable[Any]]:
+    return isinstance(item, Iterable) and not isinstance(item, str)
 
 
 class Estimate(NamedTuple):
