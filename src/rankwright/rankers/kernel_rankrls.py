@@ -95,8 +95,9 @@ class KernelRankRLS(ClosedFormRanker):
         check_magnitude(queries)
         self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
         matrix = self._kernel(self.X_fit_)
-        if not np.isfinite(matrix).all():
-            row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
+        overflows = ~np.isfinite(matrix)
+        if overflows.any():
+            row = int(np.argmax(overflows.sum(axis=1)))  # others overflow beside it alone
             raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
         return data, matrix if queries.grouping.order is None else matrix[np.ix_(data.rows, data.rows)]
 
