@@ -38,6 +38,19 @@ def test_one_long_id_in_text(tmp_path, line, place):
     assert [ids[i] for i in (1, 29_998)] == ([f"q{1 // 10}", "q2999"] if ids is queries.qid else ["d1", "d29998"])
 
 
+def test_ids_that_differ_by_a_nul_stay_apart(tmp_path):
+    """NumPy drops a NUL at the end of a text: two queries would become one."""
+    (tmp_path / "data.txt").write_bytes(b"1 qid:a\0 1:2 #docid = d\0\n0 qid:a 1:1 #docid = d\n2 qid:a 1:3 #docid = e\n")
+    queries = rw.read_svmlight(tmp_path / "data.txt")
+    assert queries.qid.tolist() == ["a\0", "a", "a"]
+    assert queries.n_queries == 2
+    assert queries.doc_ids.tolist() == ["d\0", "d", "e"]
+    assert joined([np.array(["a"]), text_array(["a\0"])]).tolist() == ["a", "a\0"]
+    made = rw.Queries(queries.X, queries.y, ["a\0", "a", "a"], doc_ids=["d\0", "d", "e"])
+    assert made.n_queries == 2
+    assert made.doc_ids.tolist() == ["d\0", "d", "e"]
+
+
 def test_one_long_id_in_arrays_and_frames(tmp_path):
     rows = 20_000
     qid = [f"q{i // 10}" for i in range(rows)]

@@ -153,8 +153,8 @@ def _read(path: Path, options: dict[str, Any]) -> rw.Queries:
 
 
 def _texts(ids: Iterable[Any]) -> list[str]:
-    """Ids as text, without the NULs at their ends that arrays of text cannot keep."""
-    return [str(one).rstrip("\0") for one in ids]
+    """Ids as text: some are read as whole numbers."""
+    return list(map(str, ids))
 
 
 def same(found: Any, expected: Any, what: str) -> None:

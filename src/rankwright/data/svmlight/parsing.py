@@ -440,12 +440,12 @@ def count_rows(text: int, start: int, stop: int) -> int:
 
 @kernel
 def copy_spans(text: Any, spans: Any, characters: Any) -> bool:
-    """Copy text[spans[r, 0]:spans[r, 1]] into row r of a matrix of code points; False if not all is ASCII."""
-    ascii_only = True
+    """Copy text[spans[r, 0]:spans[r, 1]] into row r of a matrix of code points; False if not all is ASCII, or NUL."""
+    plain = True
     for row in range(len(spans)):
         start = spans[row, 0]
         for k in range(spans[row, 1] - start):
             byte = text[start + k]
-            ascii_only &= byte < 128
+            plain &= 0 < byte < 128
             characters[row, k] = byte
-    return ascii_only
+    return plain
