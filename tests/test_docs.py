@@ -9,17 +9,21 @@ if the line above it is ``<!-- not run: reason -->``.
 
 import doctest
 import importlib
+import io
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import rankwright
+from rankwright.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -31,6 +35,7 @@ SHOWN_AS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^`]*")
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
+_FOR_A_SHELL = re.compile(r"[|&;<>$*?]")
 
 
 @dataclass(frozen=True)
@@ -125,15 +130,34 @@ def run_session(block: Block, page: str, namespace: dict[str, object]) -> None:
 
 
 def run_command(command: Command, page: str, folder: Path) -> None:
+    code, printed = _in_a_shell(command.text, folder) if _FOR_A_SHELL.search(command.text) else _here(command.text)
+    if code:
+        raise WrongPage(page, command.line, f"$ {command.text} ended with {code}:\n{printed}")
+    if command.shown.strip() and not doctest.OutputChecker().check_output(
+        command.shown.strip(), printed.strip(), SHOWN_AS
+    ):
+        raise WrongPage(page, command.line, f"$ {command.text} printed:\n{printed}\nnot:\n{command.shown}")
+
+
+def _here(command: str) -> tuple[int, str]:
+    """Exit code and all that is printed, in this process: a new one would spend most of its time importing."""
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with redirect_stdout(printed), redirect_stderr(printed):
+        code = main(shlex.split(command)[1:])
+    printed.seek(0)
+    return code, printed.read()
+
+
+def _in_a_shell(command: str, folder: Path) -> tuple[int, str]:
+    """The same of a command with pipes, redirections, variables or patterns of file names."""
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-        "COLUMNS": "80",
         "PYTHONIOENCODING": "utf-8",
     }
     ended = subprocess.run(
-        command.text,
-        shell=True,  # pipes and redirections are part of what is shown
+        command,
+        shell=True,
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -141,12 +165,12 @@ def run_command(command: Command, page: str, folder: Path) -> None:
         encoding="utf-8",
         timeout=120,
     )
-    if ended.returncode:
-        raise WrongPage(page, command.line, f"$ {command.text} ended with {ended.returncode}:\n{ended.stdout}")
-    if command.shown.strip() and not doctest.OutputChecker().check_output(
-        command.shown.strip(), ended.stdout.strip(), SHOWN_AS
-    ):
-        raise WrongPage(page, command.line, f"$ {command.text} printed:\n{ended.stdout}\nnot:\n{command.shown}")
+    return ended.returncode, ended.stdout
+
+
+@pytest.fixture(autouse=True)
+def _columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
