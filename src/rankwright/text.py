@@ -20,7 +20,7 @@ def shown(text: str, *, keep: str = "\n") -> str:
     >>> print(shown("red \x1b[31m, turned \u202e"))
     red \x1b[31m, turned \u202e
     """
-    if text.isprintable():
+    if text.translate(dict.fromkeys(map(ord, keep))).isprintable():  # nearly always, and text may be long
         return text
     return "".join(letter if letter in keep else _written_out(letter) for letter in text)
 
