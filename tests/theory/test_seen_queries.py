@@ -131,7 +131,7 @@ def test_a_model_file_remembers_by_the_sketch_in_its_record(ranker, queries, tmp
     assert certificate(model, queries[30:]).guaranteed
 
 
-@pytest.mark.parametrize("known_by", [None, "", "no hexadecimal", 7, "abc", ["0123456789abcdef"]])
+@pytest.mark.parametrize("known_by", [None, "", "no hexadecimal", "-00000000000000f", 7, "abc", ["0123456789abcdef"]])
 def test_a_record_that_is_none_does_no_harm(ranker, queries, tmp_path, known_by):
     record = {"data": [{"role": "train", "known_by": known_by}, "text", {"role": ["train"]}]}
     rw.save_model(ranker, tmp_path / "model.json", training=record)

@@ -82,9 +82,7 @@ def sketch_of(queries: Queries) -> str:
 
 def sketched(text: Any) -> Fingerprints:
     """The fingerprints of a sketch; none if it is none."""
-    if not isinstance(text, str) or len(text) % _DIGITS:
-        return np.zeros(0, np.uint64)
     try:
-        return np.array([int(text[i : i + _DIGITS], 16) for i in range(0, len(text), _DIGITS)], np.uint64)
-    except ValueError:
+        return np.frombuffer(bytes.fromhex(text), ">u8").astype(np.uint64)
+    except (TypeError, ValueError):  # no text, other characters, or other lengths
         return np.zeros(0, np.uint64)
