@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
+from rankwright.data import fingerprints
 from rankwright.data.fingerprints import query_fingerprints, sketch_of
 from rankwright.theory.certificates import certificate
 
@@ -84,6 +85,15 @@ def test_rows_of_a_query_need_not_stand_together(queries):
     apart = changed(queries, X=queries.X[mixed], y=queries.y[mixed], qid=queries.qid[mixed])
     together = apart[np.arange(len(apart))]
     np.testing.assert_array_equal(query_fingerprints(apart), query_fingerprints(together))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_it_does_not_matter_how_many_rows_are_looked_at_at_a_time(queries, layout, monkeypatch):
+    stored = changed(queries, X=layout(queries.X))
+    expected = query_fingerprints(stored)
+    assert len(expected) == len(queries)
+    monkeypatch.setattr(fingerprints, "_VALUES_AT_A_TIME", 40)
+    np.testing.assert_array_equal(query_fingerprints(stored), expected)
 
 
 def test_queries_whose_features_are_all_0_say_nothing():

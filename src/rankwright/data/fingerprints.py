@@ -15,6 +15,7 @@ Fingerprints = npt.NDArray[np.uint64]
 
 _SKETCHED = 32
 _DIGITS = 16
+_VALUES_AT_A_TIME = 1 << 15
 
 
 def query_fingerprints(queries: Queries) -> Fingerprints:
@@ -33,10 +34,19 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
 
 
 def _of_rows(x: Any, rows: npt.NDArray[Any]) -> Fingerprints:
-    """Σ over the features of a row that are not 0; 0 if there are none."""
-    taken = x[rows]
+    """Σ over the features of a row that are not 0; 0 if there are none. A few rows at a time stay in the cache."""
+    n_values = x.nnz if sp.issparse(x) else x.size
+    step = max(1, _VALUES_AT_A_TIME * x.shape[0] // max(1, n_values))
+    sums = np.empty(len(rows), np.uint64)
+    for start in range(0, len(rows), step):
+        few = slice(start, start + step)
+        sums[few] = _of_few_rows(x[rows[few]])
+    return sums
+
+
+def _of_few_rows(taken: Any) -> Fingerprints:
     is_sparse = sp.issparse(taken)
-    columns = taken.indices if is_sparse else np.arange(x.shape[1])
+    columns = taken.indices if is_sparse else np.arange(taken.shape[1])
     with np.errstate(over="ignore"):
         values = (taken.data if is_sparse else taken).astype(np.float32)
     numbers = _mixed(values.view(np.uint32) ^ _mixed(columns.astype(np.uint64)))
