@@ -49,7 +49,7 @@ def test_other_numbers_and_refusals_are_seen(tmp_path, monkeypatch):
 
     def wrong(path, **options):
         queries = whole(path, **options)
-        return rw.Queries(queries.X + 1e-16, queries.y, queries.qid)
+        return rw.Queries(np.nextafter(queries.X, 1), queries.y, queries.qid)
 
     monkeypatch.setattr(rw, "read_svmlight", wrong)
     assert "other features" in problem_with(Letor(), b"1 qid:1 1:0.1\n", tmp_path)
