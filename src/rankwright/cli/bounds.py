@@ -107,7 +107,7 @@ def _of_same_features(model: LinearModel | StumpModel, queries: Queries) -> tupl
     same = model.cut_to(n + 1)
     same.coef_ = np.append(weights[:n], np.linalg.norm(weights[n:]))
     stacked = sp.hstack if sp.issparse(queries.X) else np.hstack
-    x = stacked([queries.X, np.zeros((queries.n_documents, 1))])
+    x = stacked([queries.X, np.zeros((queries.n_documents, 1), queries.X.dtype)])
     return same, Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
 
 
