@@ -112,6 +112,7 @@ KINDS = {
     "complex": (lambda values: values + 1j, "{} must be real numbers, not complex ones"),
     "NaT": (lambda values: NOT_A_TIME, "{} must be numbers, not times"),
     "duration": (lambda values: NOT_A_TIME - NOT_A_TIME[0], "{} must be numbers, not times"),
+    "NaT among objects": (lambda values: np.array([*NOT_A_TIME], dtype=object), "{} must be numbers, not times"),
 }
 
 USES = {

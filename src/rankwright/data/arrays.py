@@ -20,6 +20,7 @@ def real_numbers(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     try:
         given = np.asanyarray(values)
         refuse_other_kinds(given.dtype, name)
+        _refuse_times_among_objects(given, name)
         numbers = np.asarray(given, dtype=np.float64)
     except DataError:
         raise
@@ -34,7 +35,17 @@ def refuse_other_kinds(dtype: np.dtype[Any], name: str) -> None:
     if dtype.kind == "c":
         raise DataError(f"Complex data not supported: {name} must be real numbers, not complex ones")
     if dtype.kind in "mM":
-        raise DataError(f"{name} must be numbers, not times: give them as a number of seconds or days")
+        raise _no_times(name)
+
+
+def _refuse_times_among_objects(values: npt.NDArray[Any], name: str) -> None:
+    """NumPy makes numbers of its own times, even of NaT, also where they stand in an array of objects."""
+    if values.dtype.kind == "O" and any(isinstance(value, np.datetime64 | np.timedelta64) for value in values.flat):
+        raise _no_times(name)
+
+
+def _no_times(name: str) -> DataError:
+    return DataError(f"{name} must be numbers, not times: give them as a number of seconds or days")
 
 
 def refuse_masked(values: npt.NDArray[Any], name: str) -> None:
@@ -55,6 +66,7 @@ def checked_features(X: Any) -> Any:
         return _checked_csr(X)
     if isinstance(X, np.ndarray):
         refuse_other_kinds(X.dtype, "features")
+        _refuse_times_among_objects(X, "features")
     if np.ma.isMaskedArray(X):
         return np.ma.filled(X.astype(X.dtype if X.dtype == np.float32 else np.float64), np.nan)
     return X
