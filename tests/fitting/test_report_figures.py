@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import rankwright as rw
 from rankwright.data.inspection import inspect
-from rankwright.fitting.data import within_query_spread
+from rankwright.fitting.data import varies_within_queries, within_query_spread
 from rankwright.fitting.fit import fit
 from rankwright.fitting.report_data import report_data
 
@@ -80,6 +81,18 @@ def test_features_without_a_use_are_not_counted(queries, is_validated):
     assert set(result.selected_features(n_chosen)) == used
     assert f"{n_chosen} features; {n_chosen} of 13 features used" in str(result)
     assert told["leaderboard"][0]["features"] == len(told["weights"]) == n_chosen
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_a_time_that_varies_by_seconds_is_a_feature(queries, stored):
+    """However little it varies beside how large it is; absent cells are zeros."""
+    seconds = np.random.default_rng(0).integers(0, 100, queries.n_documents).astype(float)
+    X = np.column_stack([1.7e9 + seconds, np.where(seconds > 50, seconds, 0.0), np.full(len(seconds), 0.1)])
+    timed = rw.Queries(stored(X), queries.y, queries.qid)
+    centred = [rows - rows.mean(axis=0) for rows in (X[queries.grouping.codes == q] for q in range(len(queries)))]
+    expected = np.concatenate(centred).std(axis=0)
+    np.testing.assert_allclose(within_query_spread(timed), [*expected[:2], 1.0], rtol=1e-9)
+    assert varies_within_queries(timed).tolist() == [True, True, False]
 
 
 def test_a_feature_that_varies_only_in_some_parts_is_counted_where_it_does(queries):

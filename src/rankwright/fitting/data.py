@@ -19,7 +19,7 @@ from rankwright.errors import DataError
 
 Array = npt.NDArray[np.float64]
 
-_ROUNDING, _ROUNDING_OF_SQUARES = 1e-12, 1e-7  # of the size of a feature
+_ROUNDING = 1e-12  # of the size of a feature
 
 
 class Split(NamedTuple):
@@ -142,21 +142,29 @@ def _within_query_squares(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_
     blocks = QueryBlocks(queries.X, queries.grouping)
     total, size = np.zeros(queries.n_features), np.zeros(queries.n_features)
     for of_queries, _, rows in blocks:
-        offsets = blocks.offsets[of_queries.start : of_queries.stop + 1]
-        sizes, sums = np.diff(offsets), blocks.sums(of_queries, rows)
+        sizes = np.diff(blocks.offsets[of_queries.start : of_queries.stop + 1])
         if sp.issparse(rows):
-            squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel()
-            size += squares
-            total += squares
-            total -= np.asarray(sums.multiply(sums).multiply(1 / sizes[:, None]).sum(axis=0)).ravel()
+            size += np.bincount(rows.indices, rows.data**2, minlength=len(size))
+            total += _squares_of_sparse(rows, sizes)
         else:
-            centred = rows - np.repeat(sums / sizes[:, None], sizes, axis=0)
+            centred = rows - np.repeat(blocks.sums(of_queries, rows) / sizes[:, None], sizes, axis=0)
             size += np.einsum("ij,ij->j", rows, rows)
             total += np.einsum("ij,ij->j", centred, centred)
-    # What is left of a feature that is constant within queries is rounding; sums of squares leave its root.
-    rounding = _ROUNDING_OF_SQUARES if sp.issparse(queries.X) else _ROUNDING
-    squares = np.maximum(total, 0.0)
-    return squares, np.sqrt(squares) > rounding * np.sqrt(size)
+    return total, np.sqrt(total) > _ROUNDING * np.sqrt(size)
+
+
+def _squares_of_sparse(rows: Any, sizes: npt.NDArray[np.int64]) -> Array:
+    """Σ_q Σ_i (x_i − x̄_q)² of each column: of what is stored, and x̄_q² for each document of q that has nothing there.
+
+    Differences of sums of squares would lose what varies little beside how large it is, such as a time.
+    """
+    n_features = rows.shape[1]
+    query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(rows.indptr))
+    pairs, of_pair, stored = np.unique(query * n_features + rows.indices, return_inverse=True, return_counts=True)
+    size = sizes[pairs // n_features]
+    mean = np.bincount(of_pair, rows.data, len(pairs)) / size
+    squares = np.bincount(of_pair, (rows.data - mean[of_pair]) ** 2, len(pairs)) + (size - stored) * mean**2
+    return np.bincount(pairs % n_features, squares, n_features).astype(np.float64, copy=False)
 
 
 def scaled(queries: Queries, scale: Array) -> Queries:
