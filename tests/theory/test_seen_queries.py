@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import rankwright as rw
 from rankwright.data import fingerprints
-from rankwright.data.fingerprints import query_fingerprints, sketch_of
+from rankwright.data.fingerprints import query_fingerprints, sketch_of, sketched
 from rankwright.theory.certificates import certificate
 
 
@@ -45,14 +50,16 @@ def assert_is_estimate(found, *words):
 
 def test_training_queries_give_an_estimate(ranker, queries):
     assert certificate(ranker, queries[30:]).guaranteed
-    assert_is_estimate(certificate(ranker, queries[:30]), "the ranker was trained on 30 of these 30 queries")
+    assert_is_estimate(
+        certificate(ranker, queries[:30]), "the ranker was trained on these queries (30 of 30 recognised)"
+    )
 
 
 def test_one_training_query_among_others_is_enough(ranker, queries):
     found = certificate(ranker, queries[29:])
-    assert_is_estimate(found, "trained on 1 of these 31 queries")
+    assert_is_estimate(found, "trained on these queries (1 of 31 recognised)")
     with_gain = certificate(np.zeros(queries[29:].n_documents), queries[29:], baseline=ranker)
-    assert_is_estimate(with_gain, "the baseline was trained on 1 of these 31 queries")
+    assert_is_estimate(with_gain, "the baseline was trained on these queries (1 of 31 recognised)")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,7 @@ def test_queries_whose_features_are_all_0_say_nothing():
 def test_validation_queries_give_an_estimate(queries):
     ranker = rw.RankRLS(alpha=rw.search(0.1, 10.0)).fit(queries[:30], valid=queries[30:45])
     found = certificate(ranker, queries[30:45])
-    assert_is_estimate(found, "15 of these 15 queries were validation queries of the ranker")
+    assert_is_estimate(found, "the ranker was chosen by these queries (15 of 15 recognised)")
     assert certificate(ranker, queries[45:]).guaranteed
 
 
@@ -114,7 +121,7 @@ def test_a_ranker_fitted_again_forgets_and_a_stream_does_not(queries):
     ranker.fit(queries[30:])
     assert certificate(ranker, queries[:30]).guaranteed
     stream = rw.RankSVM(alpha=1.0).partial_fit(queries[:20]).partial_fit(queries[20:30])
-    assert_is_estimate(certificate(stream, queries[:5]), "trained on 5 of these 5")
+    assert_is_estimate(certificate(stream, queries[:5]), "trained on these queries (5 of 5 ")
     assert certificate(stream, queries[30:]).guaranteed
 
 
@@ -125,27 +132,76 @@ def test_a_copy_remembers(ranker, queries):
 @pytest.mark.parametrize("kind", [rw.RankBoost, rw.RegressionRanker, rw.KernelRankRLS, rw.GreedyRankRLS])
 def test_every_kind_of_ranker_remembers(kind, queries):
     ranker = (kind(n_features=2) if kind is rw.GreedyRankRLS else kind()).fit(queries[:10])
-    assert_is_estimate(certificate(ranker, queries[:10]), "trained on 10 of these 10")
+    assert_is_estimate(certificate(ranker, queries[:10]), "trained on these queries (10 of 10 ")
     assert certificate(ranker, queries[10:]).guaranteed
+
+
+# Pipelines and searches
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, rw.GlobalStandardScaler])
+def test_a_pipeline_is_looked_into(queries, scaler):
+    X, y, qid = queries[:30].X, queries[:30].y, queries[:30].qid
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(scaler(), rw.RankRLS()).fit(X, y, qid=qid)
+    assert_is_estimate(certificate(pipeline, queries[29:]), "trained on these queries (1 of 31 recognised)")
+    assert certificate(pipeline, queries[30:]).guaranteed
+    alone = make_pipeline(rw.RankRLS().fit(queries[:30]))
+    assert_is_estimate(certificate(alone, queries[:30]), "(30 of 30 recognised)")
+
+
+def test_a_search_over_parameters_is_looked_into(queries):
+    X, y, qid = queries[:30].X, queries[:30].y, queries[:30].qid
+    with config_context(enable_metadata_routing=True):
+        found = GridSearchCV(rw.RankRLS(), {"alpha": [0.1, 1.0]}, cv=3).fit(X, y, qid=qid)
+    assert_is_estimate(certificate(found, queries[:30]), "(30 of 30 recognised)")
+    assert certificate(found, queries[30:]).guaranteed
 
 
 # Model files
 
 
-def test_a_model_file_remembers_by_the_sketch_in_its_record(ranker, queries, tmp_path):
-    record = {"data": [{"role": "train", "name": "train.txt", "known_by": sketch_of(queries[:30])}]}
-    rw.save_model(ranker, tmp_path / "model.json", training=record)
-    model = rw.load_model(tmp_path / "model.json")
-    assert_is_estimate(certificate(model, queries[:30]), "was trained on these queries, or on some of them")
-    assert_is_estimate(certificate(model, queries[10:]), "was trained on these queries, or on some of them")
-    assert certificate(model, queries[30:]).guaranteed
+@pytest.mark.parametrize("kind", [rw.RankRLS, rw.RankBoost])
+def test_a_model_file_remembers(kind, queries, tmp_path):
+    ranker = kind().fit(queries[:30])
+    rw.save_model(ranker, tmp_path / "model.json")
+    rw.save_model(rw.load_model(tmp_path / "model.json"), tmp_path / "again.json")
+    for name in ("model.json", "again.json"):
+        model = rw.load_model(tmp_path / name)
+        for seen in (model, model.cut_to(5).cut_to(4)):
+            narrow = changed(queries, X=queries.X[:, : seen.n_features_in_])
+            train = rw.Queries(queries[:30].X[:, : seen.n_features_in_], queries[:30].y, queries[:30].qid)
+            if seen is model:
+                assert_is_estimate(certificate(seen, train), "trained on these queries (30 of 30 recognised)")
+            assert certificate(seen, narrow[30:]).guaranteed
+        assert_is_estimate(certificate(model, queries[10:]), "the ranker was trained on these queries (")
 
 
-@pytest.mark.parametrize("known_by", [None, "", "no hexadecimal", "-00000000000000f", 7, "abc", ["0123456789abcdef"]])
-def test_a_record_that_is_none_does_no_harm(ranker, queries, tmp_path, known_by):
-    record = {"data": [{"role": "train", "known_by": known_by}, "text", {"role": ["train"]}]}
-    rw.save_model(ranker, tmp_path / "model.json", training=record)
-    assert certificate(rw.load_model(tmp_path / "model.json"), queries[:30]).guaranteed
+def test_a_sample_of_many_queries_is_kept():
+    queries = rw.datasets.make_queries(300, 3, 2, n_informative=1, n_correlated=0, seed=1).queries
+    numbers = query_fingerprints(queries)
+    kept = sketched(sketch_of(numbers))
+    assert len(kept) == 32
+    assert set(kept) == set(sorted(numbers)[:32])
+
+
+def test_what_a_scaler_has_hidden_is_not_told(queries, tmp_path):
+    scaler = rw.GlobalStandardScaler().fit(queries[:30])
+    ranker = rw.RankRLS().fit(scaler.transform(queries[:30]))
+    rw.save_model(ranker, tmp_path / "model.json", scaler=scaler)
+    assert "seen" not in json.loads((tmp_path / "model.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [None, 7, {"test": ""}, {"train": "no digits"}, {"train": "-00000000000000f"}, {"valid": "abc"}, {"train": 7}],
+)
+def test_a_file_that_says_it_otherwise_is_refused(ranker, tmp_path, seen):
+    path = tmp_path / "model.json"
+    rw.save_model(ranker, path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "seen": seen}))
+    with pytest.raises(rw.ParseError, match="seen"):
+        rw.load_model(path)
 
 
 # fit
@@ -163,10 +219,10 @@ def test_with_test_queries_a_fit_is_certified_unless_it_has_seen_them(queries):
     result = rw.fit(queries[:40], test=queries[40:], rankers=["rankrls"], folds=3)
     assert all(found.guaranteed for found in result.certificates)
     assert "estimate" not in str(result)
-    assert_is_estimate(certificate(result.model, queries[:40]), "trained on 40 of these 40")
+    assert_is_estimate(certificate(result.model, queries[:40]), "trained on these queries (40 of 40 ")
     again = rw.fit(queries[:40], test=queries[30:], rankers=["rankrls"], folds=3)
     for found in again.certificates:
-        assert_is_estimate(found, "trained on 10 of these 30")
+        assert_is_estimate(found, "trained on these queries (10 of 30 ")
     assert "an estimate, not certified" in str(again)
     chosen = rw.fit(queries[:30], valid=queries[30:40], test=queries[30:], rankers=["rankrls"])
-    assert_is_estimate(chosen.certificates[0], "10 of these 30 queries were validation queries of the ranker")
+    assert_is_estimate(chosen.certificates[0], "the ranker was chosen by these queries (10 of 30 recognised)")

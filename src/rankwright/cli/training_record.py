@@ -64,12 +64,7 @@ def command_text() -> str | None:
 def data_records(
     files: Mapping[str, Path], read: Mapping[str, Queries], digests: Mapping[str, str | None]
 ) -> list[dict[str, Any]]:
-    """What is remembered of each data file: its role and name, what it held, and what to know it again by.
-
-    ``sha256`` knows the file, ``known_by`` its queries, in whatever file they come again.
-    """
-    from rankwright.data.fingerprints import sketch_of
-
+    """What is remembered of each data file: its role and name, what it held, and what to know it again by."""
     return [
         {
             "role": role,
@@ -77,7 +72,6 @@ def data_records(
             "sha256": digests[role],
             "queries": read[role].n_queries,
             "documents": read[role].n_documents,
-            "known_by": sketch_of(read[role]),
         }
         for role, path in files.items()
     ]

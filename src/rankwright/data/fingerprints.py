@@ -81,18 +81,15 @@ def _mixed(numbers: Any) -> Fingerprints:
     return mixed
 
 
-def sketch_of(queries: Queries) -> str:
+def sketch_of(numbers: Fingerprints) -> str:
     """The least of the fingerprints as hexadecimal digits: few enough for a file.
 
     They are a random sample of the queries. So if a share p of all queries comes again, one of n does with
     probability 1 − (1 − p)ⁿ: of 32 with 0.97 for a tenth of the queries, and always for all of them.
     """
-    return "".join(f"{number:0{_DIGITS}x}" for number in query_fingerprints(queries)[:_SKETCHED])
+    return "".join(f"{number:0{_DIGITS}x}" for number in np.unique(numbers)[:_SKETCHED].tolist())
 
 
-def sketched(text: Any) -> Fingerprints:
-    """The fingerprints of a sketch; none if it is none."""
-    try:
-        return np.frombuffer(bytes.fromhex(text), ">u8").astype(np.uint64)
-    except (TypeError, ValueError):  # no text, other characters, or other lengths
-        return np.zeros(0, np.uint64)
+def sketched(text: str) -> Fingerprints:
+    """The fingerprints of a sketch; a ValueError if it is none."""
+    return np.frombuffer(bytes.fromhex(text), ">u8").astype(np.uint64)

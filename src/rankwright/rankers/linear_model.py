@@ -80,7 +80,7 @@ class LinearModel(SavedModel, LinearRanker):
             ranker=self.ranker_,
             parameters=self.parameters_,
             training=self.training_,
-        )
+        )._with_memory_of(self)
 
     def raw_weights(self) -> LinearWeights:
         """w and c of x · w + c, the scores of features as `predict` takes them: ``standardisation_`` is folded in."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright._version import __version__
+from rankwright.data.fingerprints import sketch_of
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParameterError
@@ -102,7 +103,16 @@ def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> di
         "feature_names": None if names is None else list(map(str, names)),
         **learned,
         "training": _checked_training(told),
+        **({} if scaler is not None else _seen_by(ranker)),
     }
+
+
+def _seen_by(ranker: Any) -> dict[str, Any]:
+    """A sample of the queries that it was trained on and chosen by; behind a scaler it knows them by other features."""
+    remembered = getattr(ranker, "_seen_queries", None)
+    if remembered is None:
+        return {}
+    return {"seen": {role: sketch_of(np.concatenate(known)) for role, known in remembered.items() if known}}
 
 
 def _weights_of(ranker: Any) -> dict[str, Any]:

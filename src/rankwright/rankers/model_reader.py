@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright._version import __version__
+from rankwright.data.fingerprints import Fingerprints, sketched
 from rankwright.data.paths import input_file
 from rankwright.errors import ParseError
 from rankwright.rankers.linear_model import LinearModel
@@ -26,6 +27,7 @@ _FIELDS = ("format", "version", "made_by", "ranker", "parameters", "n_features",
 _LINEAR_FIELDS = ("intercept", "weights")
 _SCALED_FIELDS = (*_LINEAR_FIELDS, "standardisation")
 _STUMP_FIELDS = ("stumps",)
+_OPTIONAL_FIELDS = ("seen",)
 _MOST_FEATURES = 2**31 - 1  # as many as text and Parquet can number
 # A linear model holds a number for each of its features, so a few bytes of a file could ask for gigabytes. So many
 # features it may have anyway, as zeros that are never touched take no memory, and fewer with scales, which are not 0;
@@ -63,16 +65,31 @@ class ModelReader:
             "ranker": self._text("ranker"),
             "parameters": self._object("parameters"),
             "training": self._object("training"),
+            "feature_names": names,
         }
+        model: LinearModel | StumpModel
         if self._has_stumps:
-            return StumpModel.of(*self._stumps(n_features), n_features=n_features, feature_names=names, **about)
-        return LinearModel.of(
-            self._weights(n_features),
-            intercept=self._number(self._content["intercept"], "intercept"),
-            standardisation=self._standardisation(n_features),
-            feature_names=names,
-            **about,
-        )
+            model = StumpModel.of(*self._stumps(n_features), n_features=n_features, **about)
+        else:
+            model = LinearModel.of(
+                self._weights(n_features),
+                intercept=self._number(self._content["intercept"], "intercept"),
+                standardisation=self._standardisation(n_features),
+                **about,
+            )
+        if "seen" in self._content:
+            model._seen_queries = self._seen()
+        return model
+
+    def _seen(self) -> dict[str, list[Fingerprints]]:
+        """What the model knows of the queries that it was trained on and chosen by."""
+        seen: dict[str, list[Fingerprints]] = {"train": [], "valid": []}
+        for role, sketch in self._object("seen").items():
+            try:
+                seen[role].append(sketched(sketch))
+            except (KeyError, TypeError, ValueError):
+                self._refuse(f"seen, {role!r}: expected 'train' or 'valid', with fingerprints in hexadecimal digits")
+        return seen
 
     @property
     def _has_stumps(self) -> bool:
@@ -139,7 +156,7 @@ class ModelReader:
         missing = next((name for name in fields if name not in self._content), None)
         if missing is not None:
             self._refuse(f"the field {missing!r} is missing")
-        extra = next((name for name in self._content if name not in fields), None)
+        extra = next((name for name in self._content if name not in (*fields, *_OPTIONAL_FIELDS)), None)
         if extra is not None:
             kind = " with stumps" if self._has_stumps else f" of version {self._content['version']}"
             self._refuse(f"there is no field {extra!r} in a model file{kind}")

@@ -43,6 +43,12 @@ class SavedModel(Ranker):
         model.training_ = dict(training)
         return model
 
+    def _with_memory_of(self, other: SavedModel) -> Self:
+        """The same model, which knows the queries that another has seen."""
+        if hasattr(other, "_seen_queries"):
+            self._seen_queries = other._seen_queries
+        return self
+
     def _names_of(self, n_features: int) -> list[str] | None:
         """The names of the first features, if there are names."""
         names = getattr(self, "feature_names_in_", None)

@@ -94,8 +94,8 @@ class StumpModel(SavedModel, StumpRanker):
             parameters=self.parameters_,
             training=self.training_,
         )
-        model._n_features_uncut = self.n_features_in_
-        return model
+        model._n_features_uncut = getattr(self, "_n_features_uncut", self.n_features_in_)
+        return model._with_memory_of(self)
 
     def stumps(self) -> Stumps:
         """Features, thresholds and weights, also those of features that the model was cut by."""

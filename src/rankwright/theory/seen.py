@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from rankwright.data.fingerprints import query_fingerprints, sketched
+from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
+
+_DOUBTS = {"train": "was trained on", "valid": "was chosen by"}
 
 
 def doubts_about(who: str, system: Any, queries: Queries) -> list[str]:
     """What speaks against a guarantee, in sentences: that these queries were trained on, or chosen by.
 
-    A ranker in memory knows all queries that it was given, a model from a file a sample of them, if its training
-    record has one. Of scores, and of other objects that predict, nothing is known.
+    A ranker in memory knows all queries that it was given, a model from a file a sample of them. In a pipeline, or in a
+    search over parameters, it is the ranker at the end that knows. Of scores, and of other objects that predict,
+    nothing is known.
     """
-    remembered = getattr(system, "_seen_queries", None)
-    training = getattr(system, "training_", None)
-    if remembered is None and not isinstance(training, Mapping):
-        return []
-    found = query_fingerprints(queries)
+    ranker, seen_by_it = _at_the_end(system, queries)
+    remembered = getattr(ranker, "_seen_queries", None)
     if remembered is None:
-        return [f"{who} {_SAMPLED[role]}" for role, known in _sketches(training) if np.isin(known, found).any()]
+        return []
+    found = query_fingerprints(seen_by_it)
     doubts = []
     for role, known in remembered.items():
         n_seen = int(np.isin(found, np.concatenate(known)).sum()) if known else 0
         if n_seen:
-            doubts.append(_COUNTED[role].format(who=who, seen=f"{n_seen:,} of these {queries.n_queries:,} queries"))
+            doubts.append(f"{who} {_DOUBTS[role]} these queries ({n_seen:,} of {queries.n_queries:,} recognised)")
     return doubts
 
 
-_COUNTED = {"train": "{who} was trained on {seen}", "valid": "{seen} were validation queries of {who}"}
-_SAMPLED = {
-    "train": "was trained on these queries, or on some of them",
-    "valid": "was chosen by these queries, or by some of them",
-}
+def _at_the_end(system: Any, queries: Queries) -> tuple[Any, Queries]:
+    """The ranker in a scikit-learn search or pipeline, and the queries with features as they come to it."""
+    from sklearn.pipeline import Pipeline
 
-
-def _sketches(training: Any) -> Iterator[tuple[str, Any]]:
-    """Roles and fingerprints in a model's training record."""
-    noted = training.get("data")
-    for part in noted if isinstance(noted, list) else []:
-        if isinstance(part, Mapping) and part.get("role") in ("train", "valid"):
-            yield part["role"], sketched(part.get("known_by"))
+    system = getattr(system, "best_estimator_", system)
+    if not isinstance(system, Pipeline):
+        return system, queries
+    features = system[:-1].transform(queries.X) if len(system) > 1 else queries.X
+    return system[-1], Queries(features, queries.supervision, queries.qid)
