@@ -87,7 +87,7 @@ def make_report(
 
 def _summary(chosen: np.ndarray, baseline: np.ndarray) -> dict[str, Any]:
     gain = chosen - baseline
-    certificate = {"delta": 0.05, "method": "betting", "n_queries": len(chosen), "guaranteed": True}
+    certificate = {"delta": 0.05, "method": "betting", "n_queries": len(chosen), "guaranteed": True, "doubts": []}
     return {
         "mean": float(chosen.mean()),
         "interval": list(bootstrap_interval(chosen)),

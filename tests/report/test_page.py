@@ -294,7 +294,14 @@ def test_a_page_about_a_thousand_queries_is_small():
 
 
 def summary_report(**changes):
-    certificate = {"bound": 0.392, "delta": 0.05, "method": "betting", "n_queries": 785, "guaranteed": True}
+    certificate = {
+        "bound": 0.392,
+        "delta": 0.05,
+        "method": "betting",
+        "n_queries": 785,
+        "guaranteed": True,
+        "doubts": [],
+    }
     summary = {
         "mean": 0.412,
         "interval": [0.395, 0.431],
@@ -348,10 +355,15 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
     assert "drawn independently" in text
     assert "So a gain is not certain." in text
     for certificate in ("certificate", "gain_certificate"):
-        report["summary"][certificate] |= {"bound": 0.01, "guaranteed": False, "delta": 0.1}
+        report["summary"][certificate] |= {
+            "bound": 0.01,
+            "guaranteed": False,
+            "delta": 0.1,
+            "doubts": ["seen <before>"],
+        }
     text = Page(render_report(report)).text_of("reliability")
     assert "An estimate, not certified: it is at least 0.01" in text
-    assert "The confidence of 90 % is not guaranteed" in text
+    assert "The confidence of 90 % is not guaranteed: seen <before>." in text
     assert "Estimate of the gain" in text
     assert "ertificate" not in text
     assert "not certain" not in text

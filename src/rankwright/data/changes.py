@@ -13,7 +13,7 @@ CHANGED = "the file was changed while being read: read it again, as it is now"
 
 
 def size_and_time(descriptor: int) -> tuple[int, int]:
-    """What tells that an open file has been written to."""
+    """What tells that an open file has been written to. (That another takes its name changes its other times, too.)"""
     seen = os.fstat(descriptor)
     return seen.st_size, seen.st_mtime_ns
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# How the names of files end while they are written: the process, and something of its own.
+TEMPORARY_ENDING = r"\.\d+-[0-9a-f]{8}\.part"
 _STREAM_FOLDERS = (("/", "dev"), ("/", "proc"))  # names in them stand for open pipes and devices
 
 
@@ -61,13 +63,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _stem(name: str) -> str:
     """How the names of temporary files for a file of this name begin."""
-    return f".{name[:100]}."
+    return f".{name[:100]}"
 
 
 def _made_and_locked(folder: Path, name: str) -> tuple[Path, int | None]:
     """A new file, locked while the descriptor is open: others see that it is in use. Without locks, None."""
     while True:
-        temporary = folder / f"{_stem(name)}{os.getpid()}-{secrets.token_hex(4)}.part"
+        temporary = folder / f"{_stem(name)}.{os.getpid()}-{secrets.token_hex(4)}.part"
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         is_locked = _locked(descriptor, wait=True)
         if is_locked and temporary.exists():
@@ -83,7 +85,7 @@ def _remove_left_behind(folder: Path, name: str) -> None:
     stem = re.escape(_stem(name))
     with suppress(OSError):
         for path in folder.iterdir():
-            if re.fullmatch(rf"{stem}\d+-[0-9a-f]{{8}}\.part", path.name):
+            if re.fullmatch(stem + TEMPORARY_ENDING, path.name):
                 _remove_unless_locked(path)
 
 

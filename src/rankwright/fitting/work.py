@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.paths import atomic_path
+from rankwright.data.paths import TEMPORARY_ENDING, atomic_path
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -24,7 +24,7 @@ _DIGEST_BYTES = 32
 
 # The names of what is made here; all else in the folder is someone else's.
 _JOB = re.compile(r"[0-9a-f]{16}")
-_PART = re.compile(rf"[a-z0-9-]+{_ENDING}|\.[a-z0-9-]+{_ENDING}\.\d+-[0-9a-f]+\.part")
+_PART = re.compile(rf"[a-z0-9-]+{_ENDING}|\.[a-z0-9-]+{_ENDING}{TEMPORARY_ENDING}")
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:

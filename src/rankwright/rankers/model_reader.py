@@ -14,6 +14,7 @@ import numpy.typing as npt
 from rankwright._version import __version__
 from rankwright.data.fingerprints import Fingerprints, sketched
 from rankwright.data.paths import input_file
+from rankwright.data.width import MOST_FEATURES
 from rankwright.errors import ParseError
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.standardisation import Standardisation
@@ -28,11 +29,11 @@ _LINEAR_FIELDS = ("intercept", "weights")
 _SCALED_FIELDS = (*_LINEAR_FIELDS, "standardisation")
 _STUMP_FIELDS = ("stumps",)
 _OPTIONAL_FIELDS = ("seen",)
-_MOST_FEATURES = 2**31 - 1  # as many as text and Parquet can number
+_MOST_NUMBERED = 2**31 - 1  # as many as text and Parquet can number
 # A linear model holds a number for each of its features, so a few bytes of a file could ask for gigabytes. So many
 # features it may have anyway, as zeros that are never touched take no memory, and fewer with scales, which are not 0;
 # beyond that so many for each one that has a weight.
-_FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = 2**27, 2**24, 1000
+_FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = MOST_FEATURES, 2**24, 1000
 _MOST_DIGITS = 309  # of a whole number that is finite as float64
 
 
@@ -166,8 +167,8 @@ class ModelReader:
 
     def _n_features(self) -> int:
         number = self._whole(self._content["n_features"], "n_features", least=0)
-        if number > _MOST_FEATURES:
-            self._refuse(f"n_features must be at most {_MOST_FEATURES}, not {number}")
+        if number > _MOST_NUMBERED:
+            self._refuse(f"n_features must be at most {_MOST_NUMBERED}, not {number}")
         return number
 
     def _feature_names(self, n_features: int) -> list[str] | None:

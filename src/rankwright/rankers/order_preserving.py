@@ -34,8 +34,8 @@ class OrderPreservingRanker(LossRanker):
         preference graphs. For AP and ERR there is none, and asking for one is an error that says why.
         Gain and discount are those of the measure that judges: of ``convention`` and of the first of ``measures``.
     cutoff : "measure", int or None
-        K of nDCG@K: that of the first of ``measures``, by default; None for no cutoff. (The standardised supervision
-        for DCG@K is the same for every K.)
+        K of nDCG@K: by default that of the first of ``measures``, whichever measure it is; None for no cutoff. (The
+        standardised supervision for DCG@K is the same for every K.)
     loss : "squared-hinge", "huber-hinge" or "squared"
         φ: max(0, 1 − t)², or the hinge with its corner rounded between ½ and 1½ (the paper's choice). "squared" is
         Σ (s_i − r_i)² instead of a sum over pairs. A φ outside the paper's theorem 1 is an error that says why.

@@ -27,7 +27,7 @@ class _Named:
 
 _INTERVAL = (float, float)
 _CERTIFICATE = _Maybe(
-    {"bound": float, "delta": float, "method": str, "n_queries": int, "guaranteed": bool, "doubts": _Maybe([str])}
+    {"bound": float, "delta": float, "method": str, "n_queries": int, "guaranteed": bool, "doubts": [str]}
 )
 _ESTIMATE = {"mean": float, "interval": _Maybe(_INTERVAL), "standard_error": _Maybe(float)}
 _DOCUMENT = {

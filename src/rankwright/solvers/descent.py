@@ -13,6 +13,8 @@ AfterStep = Callable[[Array, float, float], bool]
 
 # Sums of losses are hardly more exact: where less than this part of one can be gained, nothing can.
 ROUNDING = 1e-9
+# No smaller gap is asked for, as a part of the objective: beside a gain that is more than rounding it is nothing.
+_LEAST_GAP = 1e-12
 
 
 class Descent:
@@ -80,7 +82,8 @@ class Descent:
         """Whether an objective is as near to the least there can be as asked for."""
         if not self._counts_gain:
             return value - self.bound <= self.tolerance * value
-        return self.nothing_to_gain or value - self.bound <= self.tolerance * min(value, self.most_gain)
+        enough = max(self.tolerance * min(value, self.most_gain), _LEAST_GAP * value)
+        return self.nothing_to_gain or value - self.bound <= enough
 
     @property
     def is_finished(self) -> bool:

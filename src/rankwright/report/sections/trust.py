@@ -115,10 +115,9 @@ def _assumed(certificate: Mapping[str, Any]) -> str:
             f"{basis} Assumed: the queries are drawn independently from where new ones come from, and had no part in "
             "training or in any choice. Nothing is assumed about how values are distributed."
         )
-    doubts = certificate["doubts"] or ["the same queries had a part in training or in the choice"]
     return (
         f"{basis} The confidence of {percent(1 - certificate['delta'])} is not guaranteed: "
-        f"{escaped('; '.join(doubts))}."
+        f"{escaped('; '.join(certificate['doubts']))}."
     )
 
 
