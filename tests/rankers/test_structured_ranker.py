@@ -549,3 +549,15 @@ def test_learned_positions_and_early_stopping_exclude_each_other():
     ranker = rw.StructuredRanker("ndcg@3", position_weights="learned", early_stopping=True)
     with pytest.raises(rw.ParameterError, match="early_stopping"):
         ranker.fit(X, y, qid=qid, valid=rw.Queries(X, y, qid))
+
+
+@pytest.mark.parametrize(("alpha", "tol"), [(1e9, 1e-8), (1e10, 1e-7), (1e11, 1e-6)])
+def test_no_gap_below_rounding_is_asked_for(alpha, tol):
+    """So little is gained with a huge λ that ``tol`` of it is less than the sums of losses can tell."""
+    made = rw.datasets.make_queries(60, 10, 6, n_informative=3, n_correlated=2, seed=0).queries
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker = rw.StructuredRanker("ndcg@3", alpha=alpha, tol=tol).fit(made)
+    assert ranker.converged_
+    assert 0 < ranker.gap_ <= 1e-12 * ranker.objective_
+    assert ranker.gap_ < 1e-3 * ranker.gain_
