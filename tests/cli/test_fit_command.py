@@ -244,7 +244,7 @@ def test_work_that_was_damaged_is_done_again(folder, tmp_path, monkeypatch, dama
     assert main(arguments) == 0
     whole = results(out)
     interrupt_after(3, monkeypatch, arguments)
-    parts = list(out.rglob("*.finished"))
+    parts = list(out.rglob("*.rankwright-part"))
     assert len(parts) == 3
     for part in parts:
         part.write_bytes(damage(part.read_bytes()))
@@ -259,7 +259,7 @@ def test_parts_of_another_kind_are_done_again(folder, tmp_path, monkeypatch):
     assert main(arguments) == 0
     whole = results(out)
     interrupt_after(3, monkeypatch, arguments)
-    first, second, third = sorted(out.rglob("*.finished"))
+    first, second, third = sorted(out.rglob("*.rankwright-part"))
     with first.open("wb") as file:
         np.savez(file, values=np.zeros(3))
     second.write_bytes(third.read_bytes())
@@ -278,7 +278,7 @@ def test_files_of_others_stay(run, folder, tmp_path, monkeypatch):
         out / ".model.json.mine.part",
         out / "model.json.bak",
         out / ".rankwright-fit" / "notes.txt",
-        out / ".rankwright-fit" / "mine" / "rankrls-valid.finished",
+        out / ".rankwright-fit" / "mine" / "rankrls-valid.rankwright-part",
         job / "notes.txt",
         job / "mine.npz",
     ]
@@ -286,7 +286,7 @@ def test_files_of_others_stay(run, folder, tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_text("of another program")
     (out / ".model.json.12-ab12cd34.part").write_text("torn")
-    (job / ".rankrls-valid.finished.12-ab12cd34.part").write_text("torn")
+    (job / ".rankrls-valid.rankwright-part.12-ab12cd34.part").write_text("torn")
     ran = run(*arguments)
     assert ran.code == 0
     assert "going on: 2 parts are finished" in ran.err

@@ -218,3 +218,10 @@ def test_a_mask_that_hides_nothing_is_none():
     assert queries.y.tolist() == Y.tolist()
     assert queries.query_ids.tolist() == [1, 2]
     assert not np.ma.isMaskedArray(queries.X)
+
+
+def test_a_frame_with_a_column_of_times():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "t": pandas.to_datetime(["2020-01-01"] * 4)})
+    with pytest.raises(rw.DataError, match="features must be numbers: convert columns of times, or leave them out"):
+        rw.RankRLS().fit(frame, Y, qid=QID)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import rankwright as rw
 from rankwright.cli.main import Exit, main
 from rankwright.data.svmlight import blocks
+from rankwright.data.width import check_width
 
 WIDE = "1 qid:1 2:1 2147483646:1\n0 qid:2 2:1\n1 qid:2 2:3\n"
 
@@ -67,10 +68,24 @@ def test_the_line_of_the_huge_number_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("ranker", [rw.RankRLS(), rw.RankSVM(), rw.GreedyRankRLS(), rw.RankBoost(2)])
-def test_rankers_say_how_many_weights_they_would_need(ranker):
-    x = sp.csr_array(([1.0, 2, 3], [0, 2**31 - 3, 5], [0, 1, 2, 3]), shape=(3, 2**31 - 2))
-    with pytest.raises(rw.DataError, match=r"2,147,483,646 features, of which 3 occur; .* \(17\.2 GB\)"):
+@pytest.mark.parametrize(("n_features", "size"), [(2**31 - 2, "17.2"), (2**27, "1.1"), (2**22 + 1, "0.0")])
+def test_rankers_say_how_many_weights_they_would_need(ranker, n_features, size):
+    """A few values do not make a ranker of gigabytes, however large the number of a feature is."""
+    x = sp.csr_array(([1.0, 2, 3], [0, n_features - 1, 5], [0, 1, 2, 3]), shape=(3, n_features))
+    told = (
+        rf"{n_features:,} features, of which 3 occur; .* \({size} GB, .* At most 4,194,304 are taken for data of 3 val"
+    )
+    with pytest.raises(rw.DataError, match=told):
         ranker.fit(rw.Queries(x, [0, 1, 2], [1, 1, 2]))
+
+
+def test_data_that_are_not_small_may_have_as_many_features():
+    n_features = 2**22 + 1000
+    x = sp.csr_array(np.ones((2**16 + 100, 1)))
+    x = sp.csr_array((x.data, (np.arange(x.nnz) * 61) % n_features, x.indptr), shape=(x.shape[0], n_features))
+    check_width(rw.Queries(x, np.zeros(x.shape[0])))
+    with pytest.raises(rw.DataError, match="At most"):
+        check_width(rw.Queries(x[:100], np.zeros(100)))
 
 
 # Blank lines

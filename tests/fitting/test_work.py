@@ -64,7 +64,7 @@ def damages(whole):
 def test_a_damaged_part_is_computed_again(tmp_path):
     work = Work(tmp_path, JOB)
     work.once("part", lambda: {"x": np.zeros(1)})
-    (path,) = tmp_path.rglob("part.finished")
+    (path,) = tmp_path.rglob("part.rankwright-part")
     for content in list(damages(path.read_bytes())):
         path.write_bytes(content)
         assert work.n_finished == 0
@@ -75,10 +75,10 @@ def test_a_damaged_part_is_computed_again(tmp_path):
 def test_a_part_is_not_taken_for_another(tmp_path):
     work = Work(tmp_path, JOB)
     work.once("part", lambda: {"x": np.zeros(1)})
-    (path,) = tmp_path.rglob("part.finished")
-    other = tmp_path / ".rankwright-fit" / OTHER_JOB / "part.finished"
+    (path,) = tmp_path.rglob("part.rankwright-part")
+    other = tmp_path / ".rankwright-fit" / OTHER_JOB / "part.rankwright-part"
     other.parent.mkdir()
-    for copy, of in ((path.with_name("second.finished"), work), (other, Work(tmp_path, OTHER_JOB))):
+    for copy, of in ((path.with_name("second.rankwright-part"), work), (other, Work(tmp_path, OTHER_JOB))):
         copy.write_bytes(path.read_bytes())
         with pytest.raises(AssertionError, match="again"):
             of.once(copy.stem, never)

@@ -87,6 +87,24 @@ def test_other_queries_are_not_taken_for_them(queries):
     assert not np.isin(query_fingerprints(moved), query_fingerprints(train)).any()
 
 
+def test_documents_and_named_features_may_stand_in_another_order(queries):
+    train, names = queries[:30], [f"feature {j}" for j in range(6)]
+    mixed = np.random.default_rng(0).permutation(train.n_documents)
+    shuffled = changed(train, X=train.X[mixed], y=train.y[mixed], qid=train.qid[mixed])
+    assert set(query_fingerprints(shuffled)) == set(query_fingerprints(train))
+    ranker = rw.RankRLS().fit(rw.Queries(train.X, train.y, train.qid, feature_names=names))
+    turned = rw.Queries(train.X[:, ::-1], train.y, train.qid, feature_names=names[::-1])
+    assert_is_estimate(certificate(ranker, turned), "(30 of 30 recognised)")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_features_that_are_not_finite_do_no_harm(queries, layout, bad):
+    X = queries.X.copy()
+    X[::5, 1] = bad
+    assert len(query_fingerprints(changed(queries, X=layout(X)))) == len(queries)
+
+
 def test_rows_of_a_query_need_not_stand_together(queries):
     mixed = np.argsort(np.arange(queries.n_documents) % 7, kind="stable")
     apart = changed(queries, X=queries.X[mixed], y=queries.y[mixed], qid=queries.qid[mixed])
@@ -178,18 +196,25 @@ def test_a_model_file_remembers(kind, queries, tmp_path):
 
 
 def test_a_sample_of_many_queries_is_kept():
-    queries = rw.datasets.make_queries(300, 3, 2, n_informative=1, n_correlated=0, seed=1).queries
+    queries = rw.datasets.make_queries(600, 3, 2, n_informative=1, n_correlated=0, seed=1).queries
     numbers = query_fingerprints(queries)
     kept = sketched(sketch_of(numbers))
-    assert len(kept) == 32
-    assert set(kept) == set(sorted(numbers)[:32])
+    assert len(kept) == 256
+    assert set(kept) == set(sorted(numbers)[:256])
 
 
-def test_what_a_scaler_has_hidden_is_not_told(queries, tmp_path):
-    scaler = rw.GlobalStandardScaler().fit(queries[:30])
-    ranker = rw.RankRLS().fit(scaler.transform(queries[:30]))
+@pytest.mark.parametrize("layout", [np.asarray, np.float32, sp.csr_array], ids=["float64", "float32", "CSR"])
+def test_a_model_behind_a_scaler_knows_scaled_queries(queries, tmp_path, layout):
+    scaler = rw.GlobalStandardScaler(with_mean=layout is not sp.csr_array)
+    train, test = (changed(part, X=layout(part.X)) for part in (queries[:30], queries[30:]))
+    ranker = rw.RankRLS().fit(scaler.fit(train).transform(train))
     rw.save_model(ranker, tmp_path / "model.json", scaler=scaler)
-    assert "seen" not in json.loads((tmp_path / "model.json").read_text())
+    model = rw.load_model(tmp_path / "model.json")
+    assert_is_estimate(certificate(model, train), "trained on these queries (30 of 30 recognised)")
+    assert certificate(model, test).guaranteed
+    few = rw.GreedyRankRLS(n_features=2).fit(scaler.transform(train))
+    rw.save_model(few, tmp_path / "few.json", scaler=scaler)
+    assert "seen" not in json.loads((tmp_path / "few.json").read_text())  # it has the scale of two features only
 
 
 @pytest.mark.parametrize(

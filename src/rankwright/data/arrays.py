@@ -92,7 +92,9 @@ def validated_features(estimator: Any, X: Any, *, reset: bool, order: Literal["C
         )
     except DataError:
         raise
-    except ValueError as error:  # a TypeError stays one, as scikit-learn's contract has it
+    except np.exceptions.DTypePromotionError:
+        raise DataError("features must be numbers: convert columns of times, or leave them out") from None
+    except ValueError as error:  # other TypeErrors stay what they are, as scikit-learn's contract has it
         raise DataError(str(error)) from error
 
 

@@ -19,7 +19,7 @@ from rankwright.data.paths import TEMPORARY_ENDING, atomic_path
 Arrays = dict[str, npt.NDArray[Any]]
 
 _FOLDER = ".rankwright-fit"
-_ENDING = ".finished"
+_ENDING = ".rankwright-part"
 _DIGEST_BYTES = 32
 
 # The names of what is made here; all else in the folder is someone else's.

@@ -103,14 +103,18 @@ def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> di
         "feature_names": None if names is None else list(map(str, names)),
         **learned,
         "training": _checked_training(told),
-        **({} if scaler is not None else _seen_by(ranker)),
+        **_seen_by(ranker, learned),
     }
 
 
-def _seen_by(ranker: Any) -> dict[str, Any]:
-    """A sample of the queries that it was trained on and chosen by; behind a scaler it knows them by other features."""
+def _seen_by(ranker: Any, learned: Mapping[str, Any]) -> dict[str, Any]:
+    """A sample of the queries that it was trained on and chosen by.
+
+    Behind a scaler it knows them by their scaled features, so that the file must have the scale of all of them.
+    """
     remembered = getattr(ranker, "_seen_queries", None)
-    if remembered is None:
+    is_scaled = len(learned.get("standardisation", ())) == ranker.n_features_in_
+    if remembered is None or ("standardisation" in learned and not is_scaled):
         return {}
     return {"seen": {role: sketch_of(np.concatenate(known)) for role, known in remembered.items() if known}}
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
+from rankwright.rankers.base import Ranker
+from rankwright.rankers.standardisation import Standardisation
 
 _DOUBTS = {"train": "was trained on", "valid": "was chosen by"}
 
@@ -37,7 +40,20 @@ def _at_the_end(system: Any, queries: Queries) -> tuple[Any, Queries]:
     from sklearn.pipeline import Pipeline
 
     system = getattr(system, "best_estimator_", system)
-    if not isinstance(system, Pipeline):
-        return system, queries
-    features = system[:-1].transform(queries.X) if len(system) > 1 else queries.X
-    return system[-1], Queries(features, queries.supervision, queries.qid)
+    if isinstance(system, Pipeline):
+        features = system[:-1].transform(queries.X) if len(system) > 1 else queries.X
+        return system[-1], Queries(features, queries.supervision, queries.qid)
+    if isinstance(system, Ranker):
+        features = system._columns_of(queries)
+        by = getattr(system, "standardisation_", None)
+        return system, Queries(
+            features if by is None else _standardised(features, by), queries.supervision, queries.qid
+        )
+    return system, queries
+
+
+def _standardised(x: Any, by: Standardisation) -> Any:
+    """(x − mean) / scale in the type of x, as the scaler gave it to the ranker; CSR has no mean to subtract."""
+    if sp.issparse(x):
+        return sp.csr_array(((x.data / by.scale[x.indices]).astype(x.dtype), x.indices, x.indptr), shape=x.shape)
+    return ((x - by.mean) / by.scale).astype(x.dtype)
