@@ -225,3 +225,10 @@ def test_a_frame_with_a_column_of_times():
     frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "t": pandas.to_datetime(["2020-01-01"] * 4)})
     with pytest.raises(rw.DataError, match="features must be numbers: convert columns of times, or leave them out"):
         rw.RankRLS().fit(frame, Y, qid=QID)
+
+
+@pytest.mark.parametrize("make", [lambda X: rw.Queries(X, Y, QID), lambda X: rw.RankRLS().fit(X, Y, qid=QID)])
+def test_lists_are_checked_as_arrays_are(make):
+    with pytest.raises(rw.DataError, match="features must be real numbers, not complex ones"):
+        make((DENSE + 1j).tolist())
+    make(DENSE.tolist())

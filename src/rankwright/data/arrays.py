@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +65,9 @@ def checked_features(X: Any) -> Any:
     """
     if sp.issparse(X):
         return _checked_csr(X)
+    if isinstance(X, list | tuple):
+        with suppress(ValueError):  # rows of several lengths: scikit-learn tells what is wrong with them
+            X = np.asarray(X)
     if isinstance(X, np.ndarray):
         refuse_other_kinds(X.dtype, "features")
         _refuse_times_among_objects(X, "features")

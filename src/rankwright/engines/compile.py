@@ -36,6 +36,6 @@ def _compiled(function: F, **options: Any) -> F:
     if isinstance(compiled, Dispatcher):  # and not the plain function, with NUMBA_DISABLE_JIT
         try:
             compiled._cache = KernelCache(function)  # type: ignore[attr-defined]
-        except (RuntimeError, OSError) as error:  # there is no folder to keep it in
+        except Exception as error:  # there is no folder to keep it in, or Numba keeps kernels in another way
             warn_not_kept(f"({error})")
     return cast(F, compiled)
