@@ -109,7 +109,10 @@ def test_spreads_are_those_of_raw_features(models, queries):
         assert (change.low, change.high) == (values.min(), values.max())
 
 
-@pytest.mark.parametrize("target", ["sql", "python", "vespa", "ranklib", "onnx", "solr", "elasticsearch"])
+@pytest.mark.parametrize(
+    "target",
+    ["sql", "python", "vespa", "ranklib", "solr", "elasticsearch", pytest.param("onnx", marks=pytest.mark.peers)],
+)
 def test_exports_of_a_model_are_those_of_its_ranker_and_scaler(models, target):
     """What they compute is tested with each target."""
     scaled, by_hand, pipeline = models
