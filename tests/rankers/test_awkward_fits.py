@@ -244,3 +244,24 @@ def test_regression_on_wide_sparse_data_that_is_not_solved_is_told(monkeypatch):
     monkeypatch.setattr(ridge, "shifted_conjugate_gradients", few)
     with pytest.warns(ConvergenceWarning, match="conjugate gradients stopped for alpha = 1"):
         rw.RegressionRanker().fit(sp.csr_array(X), y, qid=qid)
+
+
+@pytest.mark.parametrize("offset", [1e7, 1.7e9])
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_regression_on_sparse_data_keeps_the_digits_of_a_feature_that_is_large_beside_its_spread(
+    offset, is_wide, monkeypatch
+):
+    """A time among features of 0 and 1: weights and scores are those of the time counted from another day."""
+    if is_wide:
+        monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 60, 80), rng.random((80, 6)) < 0.2]).astype(float)
+    y = np.clip(np.round(X[:, 0] / 20 + X[:, 1] + rng.standard_normal(80) / 4), 0, 3)
+    late = X + offset * (np.arange(7) == 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = rw.RegressionRanker(0.5).fit(sp.csr_array(late), y)
+    centred, target = X - X.mean(axis=0), y - y.mean()
+    exact = np.linalg.solve(centred.T @ centred + 0.5 * np.eye(7), centred.T @ target)
+    np.testing.assert_allclose(ours.coef_, exact, rtol=1e-7)
+    np.testing.assert_allclose(ours.predict(sp.csr_array(late)), centred @ exact + y.mean(), atol=1e-5)

@@ -89,7 +89,20 @@ class RegressionRanker(LinearClosedFormRanker):
 
 
 def _as_one(queries: Queries) -> Queries:
-    return Queries(queries.X, queries.y)
+    """All documents as one query, with features that may be shifted: the intercept makes up for it."""
+    return Queries(_with_full_columns_centred(queries.X) if sp.issparse(queries.X) else queries.X, queries.y)
+
+
+def _with_full_columns_centred(x: sp.csr_array) -> sp.csr_array:
+    """CSR is centred by differences of sums, in which a feature loses its digits that is large beside its spread.
+
+    Such a feature, a time for instance, is one that every document has: its mean can be subtracted at once.
+    """
+    is_full = np.bincount(x.indices, minlength=x.shape[1]) == x.shape[0]
+    if not is_full.any():
+        return x
+    values = x.data - np.where(is_full, _mean(x), 0.0)[x.indices]
+    return sp.csr_array((values, x.indices, x.indptr), shape=x.shape)
 
 
 def _mean(x: Any) -> Array:
