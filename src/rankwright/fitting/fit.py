@@ -22,7 +22,7 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.ranked import RankedQueries
-from rankwright.rankers.base import linear_scores
+from rankwright.preparation.formula import Formula, linear_scores
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.selection.search import Rule, checked_rule
 from rankwright.theory.checks import check_delta, check_positive, check_whole
@@ -220,8 +220,7 @@ class _Job:
         kept = self.work.once(f"{entry.family.name}-model", partial(self._train, entry))
         queries = self.data.train
         model = LinearModel.of(
-            kept["weights"] / self.data.scale,
-            intercept=0.0,
+            Formula(kept["weights"] / self.data.scale),
             feature_names=queries.feature_names if queries.has_feature_names else None,
             ranker=entry.family.ranker.__name__,
             parameters={**entry.setting._asdict(), "measures": str(self.measure), "convention": self.convention.name},
