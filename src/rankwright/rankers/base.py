@@ -259,7 +259,7 @@ class LinearRanker(Ranker):
         return self.formula().scores(x, grouping)
 
     def _why_missing_is_refused(self) -> str:
-        return "The training data had no missing values, so nothing is known to put in its place: fill it in first"
+        return "The training data had none missing, so nothing is known to put in its place: fill it in first"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
