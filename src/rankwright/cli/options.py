@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -49,6 +52,23 @@ def _checked_alpha(value: float) -> float:
 def _power(text: str) -> tuple[float, int]:
     base, _, exponent = text.partition("^")
     return float(base), int(exponent)
+
+
+@contextmanager
+def naming_options(*names: str) -> Iterator[None]:
+    """While the library is called: what it says of one of these parameters is said of the option of that name.
+
+    >>> with naming_options("rule"):
+    ...     raise ParameterError("rule must be 'best'")
+    Traceback (most recent call last):
+    rankwright.errors.ParameterError: --rule must be 'best'
+    """
+    try:
+        yield
+    except ParameterError as error:
+        if re.match(rf"({'|'.join(names)})\b", str(error)):
+            raise ParameterError(f"--{error}") from error
+        raise
 
 
 def check_at_least(least: int, **options: int | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rankwright.measures.tables import number
+from rankwright.measures.tables import number, regularisation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,7 +27,7 @@ class IterationLines:
 
     def __init__(self, measure: str | None, *, has_gap: bool = True) -> None:
         # Without validation queries there may be folds, counted where the others are trained on.
-        self._headings = ["alpha", "iteration", "objective", "relative gap", "passes", measure or "fold"]
+        self._headings = ["λ (alpha)", "iteration", "objective", "relative gap", "passes", measure or "fold"]
         self._on_valid, self._has_gap = measure is not None, has_gap
         self._widths = [max(width, len(name)) for name, width in zip(self._headings, (11, 9, 14, 9, 6, 7), strict=True)]
         self._has_header = False
@@ -38,7 +38,7 @@ class IterationLines:
             self._print(self._headings)
             self._has_header = True
         cells = [
-            f"{iteration.alpha:.6g}",
+            regularisation(iteration.alpha),
             str(iteration.step),
             f"{iteration.objective:.8g}",
             f"{relative_gap(iteration.gap, iteration.objective):.1e}" if self._has_gap else "–",
@@ -134,7 +134,7 @@ class TrainingReport:
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         return [
-            ("alpha", f"{ranker.alpha_:g}{_among(self._n_alphas)}"),
+            ("λ (alpha)", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)}"),
             *(self._objective_lines() if self._has_certificate else []),
             ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
