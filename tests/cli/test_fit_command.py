@@ -47,7 +47,7 @@ def test_it_writes_a_model_a_leaderboard_and_a_report(run, folder, tmp_path):
     ran = fit_fast(run, folder, out, "--valid", folder / "vali.txt", "--test", folder / "test.txt")
     assert (ran.code, ran.err) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == list(FILES)
-    assert "chosen:" in ran.out
+    assert "▶ Chosen: " in ran.out
     assert "at least" in ran.out
     rows = list(csv.DictReader((out / "leaderboard.csv").open()))
     assert {row["ranker"] for row in rows} >= {"regression", "RankRLS"}
@@ -416,7 +416,7 @@ def test_train_and_fit_write_the_same_record(run, folder, tmp_path):
     assert run("train", *files, "--ranker", "rankrls", "--out", tmp_path / "trained.json").code == 0
     fitted = rw.load_model(tmp_path / "out" / "model.json").training_
     trained = rw.load_model(tmp_path / "trained.json").training_
-    keys = ["command", "data", "convention", "rule", "judged_on", "measures", "figures", "certificate"]
+    keys = ["command", "data", "convention", "rule", "judged_on", "measures", "figures", "certificate", "fingerprint"]
     assert list(fitted) == list(trained) == keys
     assert [part["role"] for part in fitted["data"]] == ["train", "valid", "test"]
     assert fitted["data"][:2] == trained["data"]

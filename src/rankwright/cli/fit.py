@@ -19,6 +19,7 @@ from rankwright.cli.output import (
     print_lines,
     print_table,
     reading,
+    working,
 )
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_record import command_text, data_records, digests_of
@@ -118,21 +119,17 @@ def fit(
         seed=seed,
         overwrite=overwrite,
     )
+    with working("starting"):  # importing all that trains takes a second or two
+        from rankwright.fitting.folder import FILES
+        from rankwright.fitting.summary import ON_COMMAND_LINE, FitSummary
     with naming_options("measure", "rule", "convention", "baseline", "costs", "delta", "label", "qid", "doc"):
         job.check()
         result, report = job.run()
     if as_json:
         print_json({key: report[key] for key in _JSON})
     else:
-        _print_summary(result, out)
-
-
-def _print_summary(result: FitResult, out: Path) -> None:
-    from rankwright.fitting.folder import FILES
-    from rankwright.fitting.summary import ON_COMMAND_LINE, FitSummary
-
-    print_table(FitSummary(result, ON_COMMAND_LINE))
-    print_lines(f"\nWritten to {out}: {', '.join(FILES)}")
+        print_table(FitSummary(result, ON_COMMAND_LINE))
+        print_lines(f"\nWritten to {out}: {', '.join(FILES)}")
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class SelectionReport:
 
         judged = "the validation queries" if self.on_valid else "each query left out of training"
         return Group(
-            Text(f"λ (alpha) = {regularisation(self.ranker.path_.alpha)}, measures on {judged}", style="dim"),
+            Text(f"alpha {regularisation(self.ranker.path_.alpha)}, measures on {judged}", style="dim"),
             self._path_table(),
             Text(f"{_mark()} chosen: {self._choice()}"),
             Text(f"  weights: {self._weights()}"),
@@ -96,7 +96,7 @@ class SelectionReport:
         size = f"{len(step.selected)} feature{'s' * (len(step.selected) != 1)}"
         costs = self._if_costs(f"cost {step.cost:g}")
         value = f"{measure} {number(estimate.mean)} (standard error {number(estimate.standard_error)})"
-        return ", ".join([f"λ = {regularisation(self.ranker.alpha_)}", size, *costs, value])
+        return ", ".join([f"alpha {regularisation(self.ranker.alpha_)}", size, *costs, value])
 
     def _weights(self) -> str:
         """The heaviest features first."""
@@ -107,7 +107,7 @@ class SelectionReport:
         return ", ".join([*told, *rest])
 
     def _pareto_table(self) -> Table:
-        table = _table("size", *self._if_costs("cost"), str(self._measures[0]), "λ", "<features")
+        table = _table("size", *self._if_costs("cost"), str(self._measures[0]), "alpha", "<features")
         for point in self.ranker.pareto_front_:
             features = " ".join(str(feature + 1) for feature in point.step.selected)
             costs = self._if_costs(f"{point.cost:g}")

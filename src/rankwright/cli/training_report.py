@@ -27,7 +27,7 @@ class IterationLines:
 
     def __init__(self, measure: str | None, *, has_gap: bool = True) -> None:
         # Without validation queries there may be folds, counted where the others are trained on.
-        self._headings = ["λ (alpha)", "iteration", "objective", "relative gap", "passes", measure or "fold"]
+        self._headings = ["alpha", "iteration", "objective", "relative gap", "passes", measure or "fold"]
         self._on_valid, self._has_gap = measure is not None, has_gap
         self._widths = [max(width, len(name)) for name, width in zip(self._headings, (11, 9, 14, 9, 6, 7), strict=True)]
         self._has_header = False
@@ -134,7 +134,7 @@ class TrainingReport:
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         return [
-            ("λ (alpha)", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)}"),
+            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)}"),
             *(self._objective_lines() if self._has_certificate else []),
             ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),

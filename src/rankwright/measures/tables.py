@@ -31,11 +31,11 @@ def probability(p: float) -> str:
 def regularisation(alpha: float) -> str:
     """λ, as a power of two where it is one, or the root of one.
 
-    >>> [regularisation(alpha) for alpha in (0.125, 1.0, 2.0**2.5, 1024.0, 100.0)]
-    ['2^-3', '1', '2^2.5', '2^10', '100']
+    >>> [regularisation(alpha) for alpha in (0.125, 1.0, 2.0, 2.0**2.5, 1024.0, 100.0)]
+    ['2^-3', '1', '2', '2^2.5', '2^10', '100']
     """
     exponent = round(2 * math.log2(alpha)) / 2
-    if exponent == 0 or not math.isclose(2.0**exponent, alpha, rel_tol=1e-12):
+    if exponent in (0, 1) or not math.isclose(2.0**exponent, alpha, rel_tol=1e-12):
         return f"{alpha:.6g}"
     return f"2^{exponent:g}"
 
