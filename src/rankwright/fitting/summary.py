@@ -121,12 +121,11 @@ class FitSummary:
                 Text(name),
                 justify="right" if position else "left",
                 vertical="bottom",
-                no_wrap=True,
-                overflow="ellipsis",
-                min_width=max(len(row[position]) for row in rows) if position else None,
+                no_wrap=position > 0,  # so that Rich narrows no other column than that of names
             )
-        for row in rows:
-            table.add_row(*map(Text, row), style="bold" if row[0].startswith(_MARK) else "")
+        for name, *figures in rows:
+            name_cell = Text(name, no_wrap=True, overflow="ellipsis")
+            table.add_row(name_cell, *map(Text, figures), style="bold" if name.startswith(_MARK) else "")
         return table
 
     # Below the table
@@ -159,7 +158,7 @@ class FitSummary:
         else:
             way = "higher" if measure.lower_is_better else "lower"
             error = given_up.difference.standard_error
-            near = "within one standard error" if worse_by <= error else f"{worse_by / error:.1f} standard errors"
+            near = "within one standard error" if worse_by <= error else f"standard error {error:.4f}"
             told = f"{measure} on held-out queries is {worse_by:.4f} {way} ({near})"
         best = f"{given_up.best.family.title} with λ = {regularisation(given_up.best.setting.alpha)}, the best of all"
         return [f"{self._savings()} of {best}; {told}. Use {self.names.rule_best} for the best."]
