@@ -16,7 +16,7 @@ MEASURE = rw.nDCG @ 10
 
 
 def hidden_in_a_difference(share, n_queries=40):
-    """Grades are in the difference of two features that are otherwise equal: the smaller it is, the smaller λ must be."""
+    """Grades are in the difference of two features, else equal: the smaller it is, the smaller λ must be."""
     rng = np.random.default_rng(0)
     common, grading = rng.normal(size=(2, 10 * n_queries))
     X = np.column_stack([common + share * grading, common - share * grading])

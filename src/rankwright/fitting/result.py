@@ -210,10 +210,10 @@ class FitResult:
         is refused with a FileExistsError, unless ``overwrite`` is True. `load_model` reads the model.
 
         >>> import rankwright as rw
-        >>> queries = rw.datasets.make_queries(n_queries=40, documents=10, n_features=5, n_correlated=1, seed=1).queries
+        >>> queries = rw.datasets.make_queries(n_queries=40, seed=1).queries
         >>> rw.fit(queries, rankers=["rankrls"]).save("ranker")
         >>> rw.load_model("ranker/model.json")
-        LinearModel(RankRLS, 5 features, 5 with a weight)
+        LinearModel(RankRLS, 20 features, 20 with a weight)
         """
         from rankwright.fitting.folder import Origin, save_fit
 

@@ -209,7 +209,7 @@ class FitSummary:
                 "probability of a difference from the best at least this large by chance (Wilcoxon test, "
                 "corrected for several comparisons by Holm's method).",
             ),
-            ("λ", "how strongly weights are kept small (regularisation, the alpha of `train`)."),
+            ("λ", "how strongly weights are kept small (regularisation; rankers call it alpha)."),
             ("95 % interval", "how much the result depends on which queries were sampled (bootstrap)."),
         ]
         if result.certificates is not None and result.certificates[0].guaranteed:
