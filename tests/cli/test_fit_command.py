@@ -433,7 +433,7 @@ def test_a_work_folder_that_cannot_be_written(run, folder, tmp_path, monkeypatch
     [
         (("none.txt",), 66, "none.txt"),
         (("train.txt", "--valid", "none.txt"), 66, "none.txt"),
-        (("train.txt", "--measure", "speed"), 2, "speed"),
+        (("train.txt", "--measure", "speed"), 2, "--measure: 'speed'"),
         (("train.txt", "--measure", "ndcg@10,map"), 2, "--measure"),
         (("train.txt", "--ranker", "magic"), 2, "--ranker"),
         (("train.txt", "--budget", "soon"), 2, "--budget"),

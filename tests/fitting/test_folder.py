@@ -176,6 +176,13 @@ def test_a_folder_that_cannot_be_made(result, tmp_path):
     assert contents(tmp_path) == {"file": b"mine"}
 
 
+def test_a_folder_in_the_place_of_a_file(result, tmp_path):
+    (tmp_path / "model.json").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"model\.json is a folder"):
+        result.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
+
+
 # What makes it the same fit
 
 

@@ -122,7 +122,8 @@ def fit(
     with working("starting"):  # importing all that trains takes a second or two
         from rankwright.fitting.folder import FILES
         from rankwright.fitting.summary import ON_COMMAND_LINE, FitSummary
-    with naming_options("measure", "rule", "convention", "baseline", "costs", "delta", "label", "qid", "doc"):
+    named = ("measure", "rule", "convention", "baseline", "costs", "delta", "label", "qid", "doc")
+    with naming_options(*named, measures="measure"):
         job.check()
         result, report = job.run()
     if as_json:
@@ -205,7 +206,7 @@ class _Job:
             costs = None if self.costs is None else _read_costs(self.costs, read["train"])
         work = Work(self.out, fingerprint)
         with own_folder(self.out, work), going_on(work):
-            with progress_bar("training") as bar:
+            with progress_bar("preparing the data") as bar:
                 result = fit_rankers(
                     read["train"],
                     valid=read.get("valid"),
@@ -224,7 +225,8 @@ class _Job:
                     progress=None if bar is None else lambda what, done, total: bar(done, total, what),
                 )
             # That no other fit is there was checked before, and the folder has been locked since.
-            report = save_fit(result, self.out, self._origin(result, read, digests), overwrite=True)
+            with working("writing the report"):
+                report = save_fit(result, self.out, self._origin(result, read, digests), overwrite=True)
             if not result.ended_for_time:  # else more time can go on from there
                 work.clear()
         return result, report

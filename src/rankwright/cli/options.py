@@ -55,19 +55,23 @@ def _power(text: str) -> tuple[float, int]:
 
 
 @contextmanager
-def naming_options(*names: str) -> Iterator[None]:
-    """While the library is called: what it says of one of these parameters is said of the option of that name.
+def naming_options(*names: str, **others: str) -> Iterator[None]:
+    """While the library is called: what it says of one of these parameters is said of the option.
 
-    >>> with naming_options("rule"):
-    ...     raise ParameterError("rule must be 'best'")
+    ``others`` are parameters whose options have another name.
+
+    >>> with naming_options("rule", measures="measure"):
+    ...     raise ParameterError("measures: 'speed' is not a measure")
     Traceback (most recent call last):
-    rankwright.errors.ParameterError: --rule must be 'best'
+    rankwright.errors.ParameterError: --measure: 'speed' is not a measure
     """
+    options = {**{name: name for name in names}, **others}
     try:
         yield
     except ParameterError as error:
-        if re.match(rf"({'|'.join(names)})\b", str(error)):
-            raise ParameterError(f"--{error}") from error
+        parameter = re.split(r"\W", str(error), maxsplit=1)[0]
+        if parameter in options:
+            raise ParameterError(f"{option_of(options[parameter])}{str(error)[len(parameter) :]}") from error
         raise
 
 

@@ -58,6 +58,8 @@ def fit(
 ) -> FitResult:
     """Try the linear rankers, choose one by held-out queries, train it on all, and tell how good it is.
 
+    Where the best λ of a ranker is at an end of its grid, the grid is widened. `FitResult.save` writes what comes out.
+
     Parameters
     ----------
     train, valid, test : Queries

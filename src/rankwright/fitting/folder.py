@@ -63,6 +63,9 @@ def save_fit(
     """
     target = Path(folder)
     check_not_another(target, result.fingerprint, overwrite=overwrite)
+    in_the_way = next((target / name for name in FILES if (target / name).is_dir()), None)
+    if in_the_way is not None:
+        raise IsADirectoryError(f"{in_the_way} is a folder: give another one to save to")
     report = _report(result, origin)
     contents = {
         MODEL: model_text(result.model, training=_record(result, report, origin)),
@@ -96,7 +99,7 @@ def _made(folder: Path) -> Iterator[None]:
 def check_not_another(folder: Path, fingerprint: str, *, overwrite: bool = False) -> None:
     """Refuse a folder whose model is not of the fit with this fingerprint, unless it may be replaced."""
     path = folder / MODEL
-    if overwrite or not os.path.lexists(path):
+    if overwrite or not path.is_file():
         return
     try:
         model = load_model(path)
