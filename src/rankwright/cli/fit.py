@@ -235,8 +235,7 @@ class _Job:
 
         data = data_records(self.files, read, digests)
         reproduce = {"command": command_text(), "versions": _versions(), "data": data, "seed": self.seed}
-        title = f"{self.files['train'].name}: {result.measure}"
-        return report_data(result, inspect(read["train"]), title=title, reproduce=reproduce)
+        return report_data(result, inspect(read["train"]), reproduce=reproduce)
 
 
 def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> dict[str, Queries]:

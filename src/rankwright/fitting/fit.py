@@ -124,8 +124,8 @@ class _Job:
         self._check_counted(f"the {'training' if valid is None else 'validation'} data", self.data.judged, least=2)
         if test is not None:
             self._check_counted("the test data", test, least=1)
-        has_costs = costs is not None
-        self.families = [self._family(name, has_costs) for name in _checked_rankers(rankers)]
+        self.has_costs = costs is not None
+        self.families = [self._family(name, self.has_costs) for name in _checked_rankers(rankers)]
         self.done, self.total = 0, len(self.families) * (self.data.n_splits + 1)
 
     def _check_counted(self, name: str, queries: Queries, least: int) -> None:
@@ -165,6 +165,7 @@ class _Job:
             weights,
             self._selection(entries),
             tuple(left_out),
+            self.costs if self.has_costs else None,
         )
 
     # Judging

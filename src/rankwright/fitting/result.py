@@ -57,6 +57,7 @@ class FitResult:
     selection : columns in the order that greedy selection takes them on all queries, with the λ chosen for it
     left_out : rankers that were not tried to the end
     rule, delta : how the choice was made, and the probability that a certificate is wrong
+    costs : of each feature, if they were given
     """
 
     measure: Measure
@@ -74,6 +75,7 @@ class FitResult:
     held_out_weights: Array | None
     selection: tuple[int, ...]
     left_out: tuple[LeftOut, ...]
+    costs: Array | None = None
 
     @property
     def model(self) -> LinearModel:
