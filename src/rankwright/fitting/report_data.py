@@ -26,7 +26,8 @@ _SHOWN_QUERIES = 10  # in each list: worst, most improved, most harmed
 _SHOWN_FEATURES = 5
 _ROUNDING = 1e-9  # of the values of a measure
 _BINARY = ("P", "Recall", "AP", "RR")  # measures that take a document as relevant or not
-_NO_FAULTS = ("queries with nothing relevant",)  # findings that need no repair
+# Findings that need no repair.
+_NO_FAULTS = ("queries of one document", "queries with nothing relevant", "queries with only one grade")
 _TIMED_DOCUMENTS, _TIMED_CALLS = 1000, 25
 
 

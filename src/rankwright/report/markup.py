@@ -106,8 +106,8 @@ def duration(seconds: float) -> str:
 
 
 def interval(ends: Sequence[float] | None, decimals: int = 4) -> str:
-    """``[low, high]``."""
-    return "" if ends is None else f"[{decimal(ends[0], decimals)}, {decimal(ends[1], decimals)}]"
+    """``[low, high]``, on one line."""
+    return "" if ends is None else f"[{decimal(ends[0], decimals)},\u00a0{decimal(ends[1], decimals)}]"
 
 
 def count(number: int, thing: str, things: str | None = None) -> str:

@@ -324,7 +324,7 @@ def draws_plot(
     """The histogram of bootstrap means, the interval below it, and upright lines of the given kinds."""
     counts, edges = np.histogram(draws, _DRAW_BINS)
     values = [*edges, *interval, *lines.values()]
-    canvas = _Canvas(_axis(values, _X_TICKS), _axis([0, *counts], _Y_TICKS), x_label, f"of {len(draws):,} draws")
+    canvas = _Canvas(_axis(values, _X_TICKS), _axis([0, *counts], _Y_TICKS), x_label, f"of {len(draws):,} samples")
     ground = canvas.y(0)
     body = [
         *canvas.grid(),
@@ -334,7 +334,7 @@ def draws_plot(
     ]
     marks: list[Mark] = []
     for low, high, number in zip(edges[:-1], edges[1:], counts, strict=True):
-        about = [f"{decimal(low)} to {decimal(high)}", count(int(number), "draw")]
+        about = [f"{decimal(low)} to {decimal(high)}", count(int(number), "sample")]
         marks.append((canvas.x((low + high) / 2), canvas.y(number), about))
     description = f"Histogram of bootstrap means of {x_label}, from {decimal(edges[0])} to {decimal(edges[-1])}."
     return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")

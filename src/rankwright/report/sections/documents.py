@@ -62,7 +62,7 @@ def _query_list(report: Report, kind: str, text: str, otherwise: str) -> str:
     if not shown:
         return f"<p>{otherwise}</p>"
     parts = [
-        folded(_query_title(query, report), _documents(query, f"{kind}-{i}"), is_open=i == 0, key=f"{kind}-{i}")
+        folded(_query_title(query, report), _documents(query, f"{kind}-{i}"), is_open=kind == "worst" and i == 0, key=f"{kind}-{i}")
         for i, query in enumerate(shown)
     ]
     return "\n".join([how(text), *parts])

@@ -245,15 +245,14 @@ def _leaderboard_plot(report: Report, rows: Sequence[Mapping[str, Any]], kind: s
 
 def _leaderboard_table(rows: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> str:
     """What matters most stands first, where a phone shows it."""
-    has_notes = any(row["note"] for row in rows)
     columns = words("Ranker") + numbers(*(_SETS[kind] for kind in sets), "p (Holm)", "Features", "λ")
-    columns += words("Note") * has_notes
     lines = []
     for row in rows:
         marks = [badge(label) for key, label in (("is_chosen", "chosen"), ("is_best", "best held out")) if row[key]]
-        cells = [name(row["ranker"]) + "".join(marks), *(_estimate(row[kind]) for kind in sets)]
+        note = f" <small>{escaped(row['note'])}</small>" if row["note"] else ""
+        cells = [name(row["ranker"]) + "".join(marks) + note, *(_estimate(row[kind]) for kind in sets)]
         cells += [p_value(row["p_value"]), f"{row['features']:,}", strength(row["alpha"])]
-        lines.append(cells + [escaped(row["note"] or "")] * has_notes)
+        lines.append(cells)
     return table("leaderboard", columns, lines, label="Leaderboard", is_sortable=True)
 
 
@@ -261,4 +260,4 @@ def _estimate(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return MISSING
     error = "" if estimate["standard_error"] is None else f" ± {decimal(estimate['standard_error'])}"
-    return f"{decimal(estimate['mean'])}<small>{error} {interval(estimate['interval'])}</small>"
+    return f"{decimal(estimate['mean'])}{error} <small>{interval(estimate['interval'])}</small>"

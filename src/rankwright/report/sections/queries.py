@@ -16,6 +16,7 @@ from rankwright.report.markup import (
     name,
     numbers,
     percent,
+    plain_amount,
     signed,
     table,
     words,
@@ -43,19 +44,19 @@ def _without_relevant(report: Report) -> list[str]:
     without = [i for i, relevant in enumerate(listed["relevant"]) if not relevant]
     if not without:
         return []
-    total, are = len(listed["relevant"]), "has" if len(without) == 1 else "have"
     values = {listed["chosen"][i] for i in without}
-    counted = "The mean leaves them out." if values == {None} else "The mean includes them."
+    counted = "The mean leaves them out, too." if values == {None} else "The mean includes them."
     if len(values) == 1 and None not in values:
-        counted = f"In the mean, each of them counts as {decimal(*values).rstrip('0').rstrip('.')}."
+        counted = f"The mean counts each of them as {plain_amount(*values)}."
     text = (
-        f"{len(without):,} of {count(total, 'query', 'queries')} {are} no relevant document. No order of documents is "
-        f"better than another there, so the figures of this section are without them. {counted}"
+        f"<strong>Queries without a relevant document: {len(without):,} of {len(listed['relevant']):,}.</strong> "
+        "There, no order of documents is better than another, so the figures of this section leave them out. "
+        f"{counted}"
     )
     names = ", ".join(name(listed["ids"][i]) for i in without)
     return [
         f"<p>{text}</p>",
-        folded("Queries without a relevant document", f"<p>{names}</p>", key="without-relevant"),
+        folded("Which they are", f"<p>{names}</p>", key="without-relevant"),
     ]
 
 

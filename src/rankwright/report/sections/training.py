@@ -44,7 +44,7 @@ def features(report: Report) -> str:
         rows = [f"step-{i}" for i in range(len(points))]
         figures[label] = plots.path_plot(f"features-{label.lower()}", title, (x_label, report["measure"]), drawn, rows)
     plot = choice("Axis", figures) if len(figures) > 1 else figures["Number"]
-    return "\n".join([how(text), plot, folded("The steps", _step_table(path), key="steps"), how(_whose(report))])
+    return "\n".join([how(text), plot, folded("All steps of the selection", _step_table(path), key="steps"), how(_whose(report))])
 
 
 def _whose(report: Report) -> str:
@@ -95,7 +95,7 @@ def regularisation(report: Report) -> str:
     tables = [
         f"<h3>{name(path['ranker'])}</h3>\n"
         + table(
-            f"alpha-{i}",
+            f"lambda-{i}",
             columns,
             [
                 [strength(a) + badge("chosen") * (j == path["chosen"]), decimal(m), decimal(e)]
@@ -105,13 +105,13 @@ def regularisation(report: Report) -> str:
         )
         for i, path in enumerate(paths)
     ]
-    return "\n".join([how(text), pair(*figures), folded("The values", "\n".join(tables), key="alpha-values")])
+    return "\n".join([how(text), pair(*figures), folded("All values of λ", "\n".join(tables), key="lambda-values")])
 
 
 def _alpha_plot(report: Report, path: Mapping[str, Any], i: int) -> str:
     drawn = plots.Path(path["alphas"], path["means"], path["errors"], path["chosen"])
-    rows = [f"alpha-{i}-{j}" for j in range(len(path["alphas"]))]
-    return plots.path_plot(f"alpha-{i}", name(path["ranker"]), ("λ", report["measure"]), drawn, rows)
+    rows = [f"lambda-{i}-{j}" for j in range(len(path["alphas"]))]
+    return plots.path_plot(f"lambda-{i}", name(path["ranker"]), ("λ", report["measure"]), drawn, rows)
 
 
 def weights(report: Report) -> str:
