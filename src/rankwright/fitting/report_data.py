@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from rankwright.data.inspection import Inspection
 from rankwright.data.inspection_findings import findings_of
+from rankwright.data.queries import Queries
 from rankwright.fitting.choice import Judged
 from rankwright.fitting.families import Greedy
 from rankwright.fitting.result import FitResult
@@ -210,15 +211,15 @@ def _cost(result: FitResult) -> dict[str, Any]:
 
 def _scoring_seconds(result: FitResult) -> float:
     """The median time of a call that scores 1,000 documents whose features are in memory."""
-    features = result.final_queries.X
-    rows = features[
-        np.resize(np.arange(features.shape[0]), _TIMED_DOCUMENTS)
-    ]  # again from the first if there are fewer
-    result.model.predict(rows)  # the first call may have to load something
+    queries = result.final_queries
+    rows = np.resize(np.arange(queries.n_documents), _TIMED_DOCUMENTS)  # again from the first if there are fewer
+    names = queries.feature_names if queries.has_feature_names else None
+    documents = Queries(queries.X[rows], queries.y[rows], feature_names=names)
+    result.model.predict(documents)  # the first call may have to load something
     seconds = []
     for _ in range(_TIMED_CALLS):
         started = time.perf_counter()
-        result.model.predict(rows)
+        result.model.predict(documents)
         seconds.append(time.perf_counter() - started)
     return float(np.median(seconds))
 

@@ -61,10 +61,10 @@ def _query_list(report: Report, kind: str, text: str, otherwise: str) -> str:
     shown: list[Mapping[str, Any]] = report[kind]
     if not shown:
         return f"<p>{otherwise}</p>"
-    parts = [
-        folded(_query_title(query, report), _documents(query, f"{kind}-{i}"), is_open=kind == "worst" and i == 0, key=f"{kind}-{i}")
-        for i, query in enumerate(shown)
-    ]
+    parts = []
+    for i, query in enumerate(shown):
+        key, is_open = f"{kind}-{i}", kind == "worst" and i == 0  # one is enough to see what there is
+        parts.append(folded(_query_title(query, report), _documents(query, key), is_open=is_open, key=key))
     return "\n".join([how(text), *parts])
 
 

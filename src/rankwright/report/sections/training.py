@@ -44,7 +44,8 @@ def features(report: Report) -> str:
         rows = [f"step-{i}" for i in range(len(points))]
         figures[label] = plots.path_plot(f"features-{label.lower()}", title, (x_label, report["measure"]), drawn, rows)
     plot = choice("Axis", figures) if len(figures) > 1 else figures["Number"]
-    return "\n".join([how(text), plot, folded("All steps of the selection", _step_table(path), key="steps"), how(_whose(report))])
+    steps = folded("All steps of the selection", _step_table(path), key="steps")
+    return "\n".join([how(text), plot, steps, how(_whose(report))])
 
 
 def _whose(report: Report) -> str:
