@@ -410,10 +410,10 @@ def test_what_the_rule_gave_up_is_told():
         ({"evaluated_on": "cross-validation"}, "Each query was ranked by a model that was trained without it."),
         (
             {"evaluated_on": "cross-validation", "summary": {"certificate": DOUBTED}},
-            "may be at least 0.392. Estimate only: these queries were also used to choose the model. "
+            "is estimated to be at least 0.392. Estimate only: these queries were also used to choose the model. "
             "Pass --test for a guarantee.",
         ),
-        ({"summary": {"certificate": DOUBTED}}, "may be at least 0.392. Estimate only: seen <before>."),
+        ({"summary": {"certificate": DOUBTED}}, "is estimated to be at least 0.392. Estimate only: seen <before>."),
         ({"summary": {"certificate": DOUBTED}}, "The test queries are not a fair test: seen <before>."),
         ({"n_features": None}, "It uses 9 features."),
         ({"summary": {"nothing_learned": "all weights are 0"}}, "Nothing was learned: all weights are 0."),
@@ -428,7 +428,7 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
     report = make_report()
     text = Page(render_report(report)).text_of("reliability")
     assert "drawn independently" in text
-    assert "So it is not certain that there is a gain." in text
+    assert ", so it is not certain that there is a gain." in text
     assert "This range shows how much the result depends on which queries were sampled." in text
     for certificate in ("certificate", "gain_certificate"):
         report["summary"][certificate] |= {
@@ -438,8 +438,14 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
             "doubts": ["seen <before>"],
         }
     text = Page(render_report(report)).text_of("reliability")
-    assert "The mean over new queries of the same kind may be at least 0.0100. Estimate only: seen <before>." in text
-    assert "The mean gain over new queries of the same kind may be at least +0.0100. Estimate only: seen" in text
+    assert (
+        "The mean over new queries of the same kind is estimated to be at least 0.0100. Estimate only: seen <before>."
+        in text
+    )
+    assert (
+        "The mean gain over new queries of the same kind is estimated to be at least +0.0100. Estimate only: seen"
+        in text
+    )
     assert "Estimate of the gain" in text
     assert "ertificate" not in text
     assert "not certain" not in text
@@ -640,7 +646,7 @@ def test_queries_without_relevant_documents_are_counted_and_left_out():
     page = Page(html)
     assert "Queries without a relevant document: 7 of 50." in page.text_of("queries")
     assert "The mean counts each of them as 0." in page.text_of("queries")
-    assert page.text_of("without-relevant") == f"Which they are {', '.join(queries['ids'][:7])}"
+    assert page.text_of("without-relevant") == f"List of these queries {', '.join(queries['ids'][:7])}"
     assert sorted(row[0] for row in page.rows("query")) == sorted(queries["ids"][7:])
     assert len(Plot(html, "scatter").marks) == 43
     assert sum(int(row[1]) for row in page.rows("counts")) == 43
@@ -709,7 +715,7 @@ def test_how_features_were_prepared_is_told_where_it_is_known():
     rows = page.rows("prepared")
     assert len(rows) == 7
     assert rows[0] == ["feature 0", "none", "35.35 %", "mean of the query, and an indicator"]
-    assert rows[1] == ["feature 1", "log", "none", "—"]
+    assert rows[1] == ["feature 1", "log", "0 %", "—"]
     for absent in (make_report(), make_report(preparation=None)):
         assert "preparation" not in Page(render_report(absent)).ids
 

@@ -224,7 +224,7 @@ def difference_plot(key: str, title: str, y_label: str, differences: Values, abo
     """The ascending differences, as an area around 0. ``about`` names the rows of the queries that are listed."""
     places = np.arange(len(differences) + 1)
     canvas = _Canvas(
-        _axis([0, len(differences)], _X_TICKS),
+        Axis.around("queries", [0, len(differences)], False, _X_TICKS),
         _axis([0, *differences], _Y_TICKS),
         "queries, from most harmed to most improved",
         y_label,

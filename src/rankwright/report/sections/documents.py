@@ -113,7 +113,7 @@ def _document_table(documents: Sequence[Document], key: str) -> str:
             amount(document["grade"]),
             name(document["document"]),
             amount(document["score"]),
-            ", ".join(_contribution(*contribution) for contribution in document["contributions"]),
+            _contributions(document["contributions"]),
         ]
         for document in documents
     ]
@@ -136,5 +136,8 @@ def _document_lines(documents: Sequence[Document]) -> str:
     )
 
 
-def _contribution(feature: str, value: float) -> str:
-    return f"<span>{name(feature)} {'+' if value > 0 else ''}{plain_amount(value)}</span>"
+def _contributions(contributions: Sequence[tuple[str, float]]) -> str:
+    """Each in one piece with its comma, which must not begin a line."""
+    told = [f"{name(feature)} {'+' if value > 0 else ''}{plain_amount(value)}" for feature, value in contributions]
+    commas = [","] * (len(told) - 1) + [""]
+    return " ".join(f"<span>{text}{comma}</span>" for text, comma in zip(told, commas, strict=False))

@@ -34,7 +34,7 @@ def preparation(report: Report) -> str:
             [
                 name(feature["name"]),
                 escaped(feature["transform"]),
-                percent(round(feature["missing_share"], 4)) if feature["missing_share"] else "none",
+                percent(round(feature["missing_share"], 4)),
                 MISSING if feature["where_missing"] is None else escaped(feature["where_missing"]),
             ]
             for feature in prepared["features"]

@@ -56,7 +56,7 @@ def _without_relevant(report: Report) -> list[str]:
     names = ", ".join(name(listed["ids"][i]) for i in without)
     return [
         f"<p>{text}</p>",
-        folded("Which they are", f"<p>{names}</p>", key="without-relevant"),
+        folded("List of these queries", f"<p>{names}</p>", key="without-relevant"),
     ]
 
 

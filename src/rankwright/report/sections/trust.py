@@ -34,7 +34,7 @@ def certificate_text(report: Report, digits: int = 4) -> str:
     told = f"{side} <strong>{decimal(bound, digits)}</strong>"
     if certificate["guaranteed"]:
         return f"{_confidence(certificate)}, the mean over new queries of the same kind is {told}."
-    return f"The mean over new queries of the same kind may be {told}. {_caveat(report, certificate)}"
+    return f"The mean over new queries of the same kind is estimated to be {told}. {_caveat(report, certificate)}"
 
 
 def _confidence(certificate: Mapping[str, Any]) -> str:
@@ -106,12 +106,14 @@ def _certificate(report: Report) -> str:
 def _gain_certificate(report: Report, certificate: Mapping[str, Any]) -> str:
     bound = certificate["bound"]
     told = f"at least <strong>{signed(cautious(bound, 4, is_upper=False))}</strong>"
+    if bound <= 0:
+        told += ", so it is not certain that there is a gain"
     if certificate["guaranteed"]:
         said = f"{_confidence(certificate)}, the mean gain over new queries of the same kind is {told}."
     else:
-        said = f"The mean gain over new queries of the same kind may be {told}. {_caveat(report, certificate)}"
-    if bound <= 0:
-        said += " So it is not certain that there is a gain."
+        said = (
+            f"The mean gain over new queries of the same kind is estimated to be {told}. {_caveat(report, certificate)}"
+        )
     return f"{said} {_assumed(certificate)}"
 
 
