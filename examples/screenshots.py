@@ -1,7 +1,7 @@
 """Pictures of a report for the gallery: python examples/screenshots.py demo-output/ranker/report.html docs/images
 
-Each picture shows some sections of the page, in light or dark colours. It takes Chromium, whose program CHROMIUM names
-(`chromium` by default).
+Each picture shows some sections of the page, in light or dark colours, on a desk or on a phone. It takes Chromium,
+whose program CHROMIUM names (`chromium` by default).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FLAGS = (
     "--hide-scrollbars",
 )
 _SECTION = re.compile(r'<section id="([\w-]+)".*?</section>', re.DOTALL)
-_WIDTH = 1000
+_DESK, _PHONE = 1000, 390
 
 
 class Picture(NamedTuple):
@@ -35,14 +35,17 @@ class Picture(NamedTuple):
     sections: tuple[str, ...]
     height: int
     is_dark: bool = False
+    width: int = _DESK
 
 
 PICTURES = (
-    Picture("report_light", ("summary", "leaderboard"), 1520),
-    Picture("report_dark", ("summary", "leaderboard"), 1520, is_dark=True),
-    Picture("report_queries", ("queries",), 1010),
+    Picture("report_light", ("summary", "leaderboard"), 1800),
+    Picture("report_dark", ("leaderboard",), 1190, is_dark=True),
+    Picture("report_phone", ("leaderboard",), 1380, width=_PHONE),
+    Picture("report_queries", ("queries",), 1290),
     Picture("report_worst", ("worst",), 930, is_dark=True),
-    Picture("report_training", ("features", "alphas"), 1910),
+    Picture("report_changed", ("improved", "harmed"), 1310),
+    Picture("report_training", ("features", "regularisation"), 1720),
 )
 
 
@@ -53,6 +56,8 @@ def main(report: Path, folder: Path) -> None:
         for picture in PICTURES:
             shown = Path(temporary) / f"{picture.name}.html"
             shown.write_text(only(page, picture.sections), encoding="utf-8")
+            if picture.width == _PHONE:
+                shown = framed(shown, picture)
             take(shown, folder / f"{picture.name}.png", picture, Path(temporary) / "profile")
 
 
@@ -61,13 +66,22 @@ def only(page: str, sections: tuple[str, ...]) -> str:
     return _SECTION.sub(lambda found: found[0] if found[1] in sections else "", page)
 
 
+def framed(page: Path, picture: Picture) -> Path:
+    """The page in a frame, for a window of Chromium is never as narrow as a phone."""
+    outer = page.with_suffix(".frame.html")
+    size = f'width="{picture.width}" height="{picture.height}"'
+    style = "<style>body { margin: 0 } iframe { border: 0; display: block }</style>"
+    outer.write_text(f'<!DOCTYPE html>{style}<iframe src="{page.name}" {size}></iframe>', encoding="utf-8")
+    return outer
+
+
 def take(page: Path, picture_file: Path, picture: Picture, profile: Path) -> None:
     """Have Chromium draw a page."""
     command = [
         os.environ.get("CHROMIUM", "chromium"),
         *_FLAGS,
         f"--user-data-dir={profile}",
-        f"--window-size={_WIDTH},{picture.height}",
+        f"--window-size={picture.width},{picture.height}",
         f"--blink-settings=preferredColorScheme={0 if picture.is_dark else 1}",
         f"--screenshot={picture_file.resolve()}",
         page.resolve().as_uri(),

@@ -16,7 +16,7 @@ REPRODUCE = {"command": "", "versions": {}, "data": [], "seed": 0}
 def assert_told(result, words):
     assert words in result.nothing_learned
     assert f"Nothing was learned: {result.nothing_learned}" in str(result)
-    told = report_data(result, inspect(result.data.train), title="t", reproduce=REPRODUCE)
+    told = report_data(result, inspect(result.data.train), reproduce=REPRODUCE)
     assert told["summary"]["nothing_learned"] == result.nothing_learned
     assert "<strong>Nothing was learned</strong>" in render_report(told)
 

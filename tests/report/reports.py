@@ -28,14 +28,17 @@ def make_report(
     seed: int = 0,
     **changes: Any,
 ) -> dict[str, Any]:
-    """A report on so many test queries, with ``n_listed`` worst and as many changed ones."""
+    """A report on so many test queries, with ``n_listed`` worst ones and up to as many improved and harmed ones."""
     rng = np.random.default_rng(seed)
     baseline = np.round(rng.beta(1.2, 1.6, n_queries), 6)
     chosen = np.round(np.clip(baseline + rng.normal(0.03, 0.12, n_queries) * (rng.random(n_queries) < 0.8), 0, 1), 6)
     ids = [str(10_000 + i) for i in range(n_queries)]
     features = [f"feature {i}" for i in range(n_features)]
     by_value = np.argsort(chosen, kind="stable")[:n_listed]
-    by_change = np.argsort(-np.abs(chosen - baseline), kind="stable")[:n_listed]
+    gain = chosen - baseline
+    improved, harmed = (
+        [q for q in np.argsort(-sign * gain, kind="stable")[:n_listed] if sign * gain[q] > 0] for sign in (1, -1)
+    )
 
     def listed(place: int) -> dict[str, Any]:
         documents = _documents(rng, n_documents, features)
@@ -47,11 +50,20 @@ def make_report(
         "lower_is_better": False,
         "convention": "default: gain 2^y − 1, ties by expectation",
         "evaluated_on": "test",
+        "rule": "one-standard-error",
         "n_queries": n_queries,
         "n_features": 4 * n_features,
         "chosen": RANKERS[0],
         "baseline": "best single feature (feature 0)",
         "summary": _summary(chosen, baseline),
+        "cost": {
+            "features": n_features,
+            "of_features": 3.0 * n_features,
+            "of_all_features": 10.0 * n_features,
+            "seconds": 0.00012,
+            "documents": 1000,
+            "calls": 25,
+        },
         "leaderboard": _leaderboard(rng, float(chosen.mean()), n_features),
         "left_out": [{"ranker": "KernelRankRLS", "reason": "more than 10,000 documents"}],
         "alpha_paths": [_alpha_path(rng, ranker) for ranker in RANKERS[:4]],
@@ -62,9 +74,11 @@ def make_report(
             "chosen": chosen.tolist(),
             "baseline": baseline.tolist(),
             "documents": rng.integers(5, 200, n_queries).tolist(),
+            "relevant": rng.integers(1, 6, n_queries).tolist(),
         },
         "worst": [listed(int(place)) for place in by_value],
-        "changed": [listed(int(place)) for place in by_change],
+        "improved": [listed(int(place)) for place in improved],
+        "harmed": [listed(int(place)) for place in harmed],
         "health": {
             "facts": [["queries", f"{n_queries:,}"], ["documents per query", "8 to 119"], ["grades", "0, 1, 2"]],
             "findings": [
@@ -109,7 +123,7 @@ def _leaderboard(rng: np.random.Generator, mean: float, n_features: int) -> list
         ]
         row = {
             "ranker": ranker,
-            "setting": f"alpha = 2^{i}",
+            "alpha": None if ranker == "best feature" else 2.0 ** (i - 3),
             "features": n_features,
             "held_out": estimates[0],
             "test": estimates[1],
@@ -161,18 +175,37 @@ def _weights(rng: np.random.Generator, features: list[str]) -> list[dict[str, An
 
 def _documents(rng: np.random.Generator, number: int, features: list[str]) -> list[dict[str, Any]]:
     grades = rng.choice([0, 0, 0, 1, 2], number)
-    ideal = np.empty(number, dtype=int)
-    ideal[np.argsort(-grades, kind="stable")] = np.arange(1, number + 1)
     ranks, baseline_ranks = rng.permutation(number) + 1, rng.permutation(number) + 1
     return [
         {
             "document": f"GX{i:03}-{rng.integers(10**7):07}",
             "grade": int(grades[i]),
-            "rank": int(ranks[i]),
-            "baseline_rank": int(baseline_ranks[i]),
-            "ideal_rank": int(ideal[i]),
+            "ranks": [int(ranks[i])] * 2,
+            "baseline_ranks": [int(baseline_ranks[i])] * 2,
+            "ideal_ranks": [1 + int((grades > grades[i]).sum()), int((grades >= grades[i]).sum())],
             "score": 1 / float(ranks[i]),
             "contributions": [[feature, float(rng.normal())] for feature in features[:5]],
         }
         for i in range(number)
     ]
+
+
+def make_preparation(n_features: int) -> dict[str, Any]:
+    """How features were prepared: every third one is missing somewhere."""
+    transforms = ["none", "log", "quantile"]
+    return {
+        "chosen": "log of heavy-tailed features, mean within the query where a value is missing",
+        "tried": [
+            {"name": name, "mean": 0.4 + 0.01 * i, "standard_error": 0.01 if i else None, "is_chosen": i == 1}
+            for i, name in enumerate(transforms)
+        ],
+        "features": [
+            {
+                "name": f"feature {i}",
+                "transform": transforms[i % 3],
+                "missing_share": 0.0 if i % 3 else 0.3535,
+                "where_missing": None if i % 3 else "mean of the query, and an indicator",
+            }
+            for i in range(n_features)
+        ],
+    }

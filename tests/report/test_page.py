@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import csv
 import hashlib
 import json
 import os
@@ -21,10 +22,10 @@ from rankwright.measures.significance import bootstrap_interval
 from rankwright.report import render_report
 from rankwright.report.colours import DARK, LIGHT
 from rankwright.report.markup import data_block
-from tests.report.reports import make_report
+from tests.report.reports import make_preparation, make_report
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = ["summary", "leaderboard", "queries", "worst", "changed", "features", "alphas", "weights"]
+SECTIONS = ["summary", "leaderboard", "queries", "worst", "improved", "harmed", "features", "regularisation", "weights"]
 SECTIONS += ["reliability", "health", "reproduce"]
 EMPTY_ELEMENTS = {"meta", "link", "input"}
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&<!--\u202e"
@@ -90,8 +91,9 @@ class Plot:
     """A figure whose places can be turned back into values, by its ticks."""
 
     def __init__(self, html, key):
-        self.svg = re.search(rf'<figure class="plot" id="plot-{key}".*?</figure>', html, re.S)[0]
+        self.svg = re.search(rf'<figure class="plot[ \w]*" id="plot-{key}".*?</figure>', html, re.S)[0]
         x_ticks = re.findall(r'd="M([\d.]+),[\d.]+V[\d.]+"/><text class="tick"[^>]*>([^<]*)<', self.svg)
+        x_ticks += re.findall(r'<text class="tick" x="([\d.]+)%"[^>]*>([^<]*)<', self.svg)  # of rows, in percent
         y_ticks = re.findall(r'd="M[\d.]+,([\d.]+)H[\d.]+"/>\n<text class="tick"[^>]*>([^<]*)<', self.svg)
         self.x_ticks, self.y_ticks = ([(float(p), number(t)) for p, t in ticks] for ticks in (x_ticks, y_ticks))
         marks = re.search(r'<script type="application/json">(.*?)</script>', self.svg)
@@ -112,8 +114,14 @@ class Plot:
         return np.array(re.findall(r"M([\d.]+),([\d.]+)h0", self.path(kind)), dtype=float)
 
 
+RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
 def number(label):
-    return float(label.replace("−", "-").replace(",", ""))
+    power = re.fullmatch(r"(10|2)([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", label)
+    return (
+        float(power[1]) ** int(power[2].translate(RAISED)) if power else float(label.replace("−", "-").replace(",", ""))
+    )
 
 
 def values_at(pixels, ticks, log):
@@ -129,7 +137,8 @@ def values_at(pixels, ticks, log):
 
 def values_of(chosen, baseline):
     ids = [f"query {i}" for i in range(len(chosen))]
-    return {"ids": ids, "chosen": chosen, "baseline": baseline, "documents": [3] * len(chosen)}
+    sizes = {"documents": [3] * len(chosen), "relevant": [0 if value is None else 1 for value in chosen]}
+    return {"ids": ids, "chosen": chosen, "baseline": baseline, **sizes}
 
 
 ONE_STEP = {"features": 1, "cost": None, "mean": 0.4, "error": None, "selected": ["a"]}
@@ -137,7 +146,8 @@ AWKWARD = {
     "usual": {},
     "one query": {"n_queries": 1, "n_listed": 1},
     "two equal queries": {"queries": values_of([0.5, 0.5], [0.5, 0.5])},
-    "no queries": {"queries": values_of([], []), "worst": [], "changed": []},
+    "no queries": {"queries": values_of([], []), "worst": [], "improved": [], "harmed": []},
+    "nothing relevant": {"queries": values_of([0.0, 0.0], [0.0, 0.0]) | {"relevant": [0, 0]}, "n_queries": 2},
     "queries without values": {"queries": values_of([None, 0.5, 0.25], [None, 0.25, 0.5])},
     "more queries than are listed": {"n_queries": 5_500},
     "500 features": {"n_features": 500},
@@ -194,6 +204,9 @@ def test_nothing_is_drawn_outside_its_plot(awkward):
         assert xs
         assert all(0 <= float(x) <= width for x in xs)
         assert all(0 <= float(y) <= height for y in ys)
+    for height, body in re.findall(r'<svg width="100%" height="(\d+)"[^>]*>(.*?)</svg>', awkward[0], re.S):
+        assert all(0 <= float(x) <= 100 for x in re.findall(r'"(-?[\d.]+)%"', body))
+        assert all(0 <= float(y) <= float(height) for y in re.findall(r'\bc?y[12]?="(-?[\d.]+)"', body))
 
 
 def test_no_number_is_missing(awkward):
@@ -225,11 +238,12 @@ def with_texts(value, text, key=None):
         return {k: with_texts(v, text, k) for k, v in value.items()}
     if isinstance(value, list):
         return [with_texts(item, text, key) for item in value]
-    return text if isinstance(value, str) and key not in ("level", "role", "evaluated_on") else value
+    return text if isinstance(value, str) and key not in ("level", "role", "evaluated_on", "rule") else value
 
 
 def test_names_are_never_markup():
-    report = make_report()
+    report = make_report(n_documents=40, preparation=make_preparation(3))
+    report["queries"]["relevant"][0] = 0
     hostile, harmless = (Page(render_report(with_texts(report, text))) for text in (HOSTILE, "x" * len(HOSTILE)))
     assert hostile.faults == []
     assert [element["tag"] for element in hostile.elements] == [element["tag"] for element in harmless.elements]
@@ -250,17 +264,6 @@ def test_characters_that_html_does_not_allow_are_replaced():
     assert html.encode()  # a lone surrogate could not be written
     assert "a�b�c�" in html
     assert not re.search("[\0\x1b]", html)
-
-
-def test_long_names_are_whole_in_tables_and_cut_in_plots():
-    name = "a long name " * 40
-    report = make_report(weights=[{"feature": name, "weight": 1.0, "importance": 1.0}])
-    page = Page(render_report(report))
-    assert page.rows("weight")[0][0] == " ".join(name.split())
-    (label,) = (text for text in page.of("text", within="plot-weights") if text["class"].startswith("name"))
-    shown = page.text(label).removeprefix(name)
-    assert shown.endswith("…")
-    assert len(shown) < 60
 
 
 # The same report, the same page
@@ -286,22 +289,23 @@ def test_rendering_leaves_the_report_as_it_was():
 
 
 def test_a_page_about_a_thousand_queries_is_small():
-    report = make_report(n_queries=1_000, n_features=46, n_listed=20, n_documents=100)
+    report = make_report(n_queries=1_000, n_features=46, n_listed=10, n_documents=100)
     assert len(render_report(report).encode()) < 1_100_000
+
+
+def test_a_page_about_very_many_queries_and_documents_is_not_large():
+    report = make_report(n_queries=30_000, n_listed=10, n_documents=1_000)
+    assert len(render_report(report).encode()) < 5_500_000
 
 
 # What is told is true
 
 
+CERTIFICATE = {"bound": 0.392, "delta": 0.05, "method": "betting", "n_queries": 785, "guaranteed": True, "doubts": []}
+DOUBTED = CERTIFICATE | {"guaranteed": False, "doubts": ["seen <before>"]}
+
+
 def summary_report(**changes):
-    certificate = {
-        "bound": 0.392,
-        "delta": 0.05,
-        "method": "betting",
-        "n_queries": 785,
-        "guaranteed": True,
-        "doubts": [],
-    }
     summary = {
         "mean": 0.412,
         "interval": [0.395, 0.431],
@@ -309,7 +313,7 @@ def summary_report(**changes):
         "gain": 0.021,
         "gain_interval": [0.01, 0.03],
         "p_value": 0.0004,
-        "certificate": certificate,
+        "certificate": CERTIFICATE,
         "gain_certificate": None,
     }
     report = make_report(n_features=9, n_queries=20)
@@ -319,10 +323,73 @@ def summary_report(**changes):
 
 def test_the_summary_can_be_read_by_anyone():
     text = Page(render_report(summary_report())).text_of("summary")
-    assert "RankRLS reaches nDCG @ 10 of 0.412 [0.395, 0.431] on 785 test queries, 0.021 better than" in text
+    assert "The chosen ranker, RankRLS, reaches nDCG @ 10 of 0.412 [0.395, 0.431] on 785 test queries." in text
+    assert "That is 0.021 better than the baseline, best single feature (feature 0), which reaches 0.391." in text
     assert "The gain is unlikely to be chance (p < 0.001)." in text
-    assert "With 95 % confidence it is at least 0.392 on average over new queries" in text
+    assert "With 95 % confidence, the mean over new queries of the same kind is at least 0.392." in text
     assert "It uses 9 of 46 features." in text
+
+
+def test_words_of_statistics_are_explained_before_the_leaderboard_is_over():
+    page = Page(render_report(summary_report()))
+    summary, leaderboard = page.text_of("summary"), page.text_of("leaderboard")
+    assert "bootstrap intervals: the range that the mean stays in" in summary
+    assert "The p value is the probability that chance alone gives a difference at least this large." in summary
+    assert "The certificate is a bound for the mean over all new queries" in summary
+    assert "it may be wrong with a probability of 5 %" in summary
+    assert "Holm's method, which makes p values larger to allow for the number of rankers" in leaderboard
+    assert "λ is the strength of regularisation: the larger it is, the smaller the weights" in leaderboard
+    assert "lpha" not in page.text_of("regularisation") + leaderboard
+
+
+def test_the_title_is_the_heading_and_the_name_of_the_page():
+    page = Page(
+        render_report(summary_report(title="greedy RankRLS with 5 of 46 features for nDCG @ 10, from train.txt"))
+    )
+    for tag in ("title", "h1"):
+        (element,) = page.of(tag)
+        assert page.text(element) == "greedy RankRLS with 5 of 46 features for nDCG @ 10, from train.txt"
+
+
+def tiles_of(report):
+    """What the tiles of the summary show: name → (value, note)."""
+    page = Page(render_report(report))
+    names, values = (page.of(tag, within="summary") for tag in ("dt", "dd"))
+    notes = [e for e in page.of("span", within="summary") if e["class"] == "note"]
+    return {
+        page.text(name): (page.text(value).removesuffix(page.text(note)), page.text(note))
+        for name, value, note in zip(names, values, notes, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.00012, "120 µs"), (0.0345, "34 ms"), (2.0, "2 s"), (3e-6, "3 µs")])
+def test_what_the_model_costs_is_told(seconds, told):
+    report = summary_report()
+    report["cost"] |= {"seconds": seconds, "of_features": 12.5, "of_all_features": 1234.0}
+    tiles = tiles_of(report)
+    assert tiles["features"] == ("9", "of 46 features used")
+    assert tiles["cost of features"] == ("12.5", "of 1,234")
+    assert tiles["scoring time"] == (told, "for 1,000 documents")
+    assert "median of 25 calls of model.predict" in Page(render_report(report)).text_of("summary")
+    report["cost"] |= {"of_features": None, "of_all_features": None}
+    assert "cost of features" not in tiles_of(report)
+    del report["cost"]
+    assert "scoring time" not in tiles_of(report)
+
+
+def test_what_the_rule_gave_up_is_told():
+    def with_gap(**changes):
+        report = summary_report(**changes)
+        for row, mean, features in zip(report["leaderboard"], (0.40, 0.4041), (9, 46), strict=False):
+            row["held_out"]["mean"] = mean
+            row["features"] = features
+        report["cost"]["of_features"] = None
+        return Page(render_report(report)).text_of("summary")
+
+    text = "On held-out queries, RankRLS with 46 features is 0.0041 better. That is within one standard error"
+    assert text in with_gap()
+    assert text not in with_gap(rule="best")
+    assert text not in with_gap(rule=None)
 
 
 @pytest.mark.parametrize(
@@ -335,11 +402,19 @@ def test_the_summary_can_be_read_by_anyone():
         ({"summary": {"p_value": 0.2}}, "the difference may be chance (p = 0.200)"),
         ({"summary": {"p_value": None}}, "The gain is unlikely to be chance."),
         ({"summary": {"p_value": None, "gain_interval": [-0.1, 0.1]}}, "the difference may be chance."),
-        ({"lower_is_better": True, "summary": {"mean": 0.37}}, "confidence it is at most 0.392"),
+        ({"lower_is_better": True, "summary": {"mean": 0.37}}, "new queries of the same kind is at most 0.392"),
         ({"lower_is_better": True, "summary": {"mean": 0.37}}, "Lower is better."),
         ({"evaluated_on": "validation"}, "on 785 validation queries"),
-        ({"evaluated_on": "validation"}, "its value may be too good"),
+        ({"evaluated_on": "validation"}, "the result may look better than it is"),
         ({"evaluated_on": "cross-validation"}, "on 785 queries by cross-validation"),
+        ({"evaluated_on": "cross-validation"}, "Each query was ranked by a model that was trained without it."),
+        (
+            {"evaluated_on": "cross-validation", "summary": {"certificate": DOUBTED}},
+            "is estimated to be at least 0.392. Estimate only: these queries were also used to choose the model. "
+            "Pass --test for a guarantee.",
+        ),
+        ({"summary": {"certificate": DOUBTED}}, "is estimated to be at least 0.392. Estimate only: seen <before>."),
+        ({"summary": {"certificate": DOUBTED}}, "The test queries are not a fair test: seen <before>."),
         ({"n_features": None}, "It uses 9 features."),
         ({"summary": {"nothing_learned": "all weights are 0"}}, "Nothing was learned: all weights are 0."),
     ],
@@ -353,7 +428,8 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
     report = make_report()
     text = Page(render_report(report)).text_of("reliability")
     assert "drawn independently" in text
-    assert "So a gain is not certain." in text
+    assert ", so it is not certain that there is a gain." in text
+    assert "This range shows how much the result depends on which queries were sampled." in text
     for certificate in ("certificate", "gain_certificate"):
         report["summary"][certificate] |= {
             "bound": 0.01,
@@ -362,27 +438,68 @@ def test_reliability_says_what_is_certain_and_what_is_assumed():
             "doubts": ["seen <before>"],
         }
     text = Page(render_report(report)).text_of("reliability")
-    assert "An estimate, not certified: it is at least 0.01" in text
-    assert "The confidence of 90 % is not guaranteed: seen <before>." in text
+    assert (
+        "The mean over new queries of the same kind is estimated to be at least 0.0100. Estimate only: seen <before>."
+        in text
+    )
+    assert (
+        "The mean gain over new queries of the same kind is estimated to be at least +0.0100. Estimate only: seen"
+        in text
+    )
     assert "Estimate of the gain" in text
     assert "ertificate" not in text
     assert "not certain" not in text
     report["summary"] |= {"certificate": None, "gain_certificate": None}
     text = Page(render_report(report)).text_of("reliability")
-    assert "None: it needs a measure with a greatest value" in text
+    assert "There is none: it needs a measure whose greatest value is known" in text
     assert "Certificate of the gain" not in text
 
 
-def test_intervals_of_the_leaderboard_are_drawn_where_they_are():
-    report = make_report()
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_the_leaderboard_is_sorted_by_what_it_shows_and_drawn_where_it_is(lower_is_better):
+    report = make_report(lower_is_better=lower_is_better)
+    if lower_is_better:
+        report["summary"]["gain"] *= -1
     html = render_report(report)
+    page = Page(html)
+    table = [row[0].split(" chosen")[0].split(" best held")[0] for row in page.rows("leaderboard")]
     for kind in ("test", "held_out"):
+        best_first = sorted(report["leaderboard"], key=lambda row: row[kind]["mean"], reverse=not lower_is_better)
         plot = Plot(html, f"leaderboard-{kind}")
-        ends = np.array(re.findall(r'class="whisker \w*" d="M([\d.]+),[\d.]+H([\d.]+)"', plot.svg), dtype=float)
-        dots = re.findall(r'class="dot \w*" cx="([\d.]+)"', plot.svg)
-        np.testing.assert_allclose(plot.x(ends), [row[kind]["interval"] for row in report["leaderboard"]], atol=1e-5)
-        np.testing.assert_allclose(plot.x(dots), [row[kind]["mean"] for row in report["leaderboard"]], atol=1e-5)
-        assert [row for _, _, row in plot.marks] == [f"leaderboard-{i}" for i in range(len(dots))]
+        ends = np.array(re.findall(r'class="whisker \w*" x1="([\d.]+)%" x2="([\d.]+)%"', plot.svg), dtype=float)
+        dots = re.findall(r'class="dot \w*" cx="([\d.]+)%"', plot.svg)
+        np.testing.assert_allclose(plot.x(ends), [row[kind]["interval"] for row in best_first], atol=1e-5)
+        np.testing.assert_allclose(plot.x(dots), [row[kind]["mean"] for row in best_first], atol=1e-5)
+        names = [page.text(e) for e in page.of("bdi", within=f"plot-leaderboard-{kind}") if "title" in e]
+        assert names == [row["ranker"] for row in best_first]
+        assert [table[int(row.removeprefix("leaderboard-"))] for _, _, row in plot.marks] == names
+        heights = np.array(re.findall(r'class="dot \w*" cx="[\d.]+%" cy="([\d.]+)"', plot.svg), dtype=float)
+        np.testing.assert_allclose(np.diff(heights), 32)  # that of a name in the style sheet
+    assert table == [
+        row["ranker"]
+        for row in sorted(report["leaderboard"], key=lambda row: row["test"]["mean"], reverse=not lower_is_better)
+    ]
+
+
+def test_bars_of_weights_are_as_long_as_the_features_are_important():
+    report = make_report()
+    plot = Plot(render_report(report), "weights")
+    bars = re.findall(r'<rect class="bar (\w+)" y="[\d.]+" width="([\d.]+)%"', plot.svg)
+    np.testing.assert_allclose(
+        plot.x([width for _, width in bars]), [row["importance"] for row in report["weights"]], atol=1e-3
+    )
+    assert [kind for kind, _ in bars] == ["better" if row["weight"] > 0 else "worse" for row in report["weights"]]
+
+
+def test_lambda_is_a_power_of_two_where_it_is_one():
+    report = make_report()
+    for row, alpha in zip(report["leaderboard"], (0.125, 1.0, 4096.0, 0.3, 2.0**21, 3e-7, None), strict=True):
+        row["alpha"] = alpha
+    page = Page(render_report(report))
+    told = {row[0].split(" chosen")[0].split(" best held")[0]: row[-1] for row in page.rows("leaderboard")}
+    assert [told[row["ranker"]] for row in report["leaderboard"]] == ["2⁻³", "2⁰", "2¹²", "0.3", "2²¹", "3·10⁻⁷", "—"]
+    sorted_by = [float(e["value"]) for e in page.of("data", within="leaderboard-table")]
+    assert set(sorted_by) == {0.125, 1.0, 4096.0, 2.0**21, 3e-7}  # what stands there as it is needs nothing beside it
 
 
 @pytest.mark.parametrize("lower_is_better", [False, True])
@@ -451,9 +568,10 @@ def test_alphas_are_drawn_on_a_logarithmic_axis():
     report = make_report()
     html = render_report(report)
     for i, path in enumerate(report["alpha_paths"]):
-        plot = Plot(html, f"alpha-{i}")
+        plot = Plot(html, f"lambda-{i}")
         points = plot.points("dots chosen")
         np.testing.assert_allclose(plot.x(points[:, 0], log=True), path["alphas"], rtol=1e-2)
+        assert all(re.fullmatch("2[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", label) for label in re.findall(r'middle">(2[^<]*)<', plot.svg))
         np.testing.assert_allclose(plot.y(points[:, 1]), path["means"], atol=1e-4)
 
 
@@ -480,7 +598,7 @@ def test_documents_that_stand_high_in_any_ranking_are_shown():
     report = make_report(n_documents=200, n_listed=1)
     (query,) = report["worst"]
     rows = Page(render_report(report)).rows("worst-0-document")
-    best = {d["document"]: min(d["rank"], d["baseline_rank"], d["ideal_rank"]) for d in query["documents"]}
+    best = {d["document"]: min(d["ranks"][1], d["baseline_ranks"][1], d["ideal_ranks"][1]) for d in query["documents"]}
     shown = {row[4] for row in rows}
     assert len(shown) == 30
     assert max(best[name] for name in shown) <= min(best[name] for name in best.keys() - shown)
@@ -488,25 +606,118 @@ def test_documents_that_stand_high_in_any_ranking_are_shown():
     assert ranks == sorted(ranks)
 
 
-def test_of_very_many_queries_the_most_changed_are_listed():
+def test_no_document_is_missing():
+    report = make_report(n_documents=200, n_listed=1)
+    page = Page(render_report(report))
+    for kind in ("worst", "improved", "harmed"):
+        rows = page.rows(f"{kind}-0-document")
+        (lines,) = page.of("pre", within=f"{kind}-0-others")
+        heads, *others = csv.reader(page.text(lines).splitlines())
+        assert heads == ["rank", "baseline", "ideal", "grade", "score", "document"]
+        told = {row[4]: [*row[:3], float(row[3])] for row in rows}
+        told |= {row[5]: [*row[:3], float(row[3])] for row in others}
+        assert len(rows) + len(others) == len(told) == 200
+        for document in report[kind][0]["documents"]:
+            first, last = document["ideal_ranks"]
+            expected = [str(document[key][0]) for key in ("ranks", "baseline_ranks")]
+            assert told[document["document"]] == [*expected, f"{first}–{last}", document["grade"]]
+
+
+def test_a_document_that_is_not_tied_has_one_place():
+    documents = [
+        {"document": str(i), "grade": grade, "ranks": [1, 2], "baseline_ranks": [i + 1] * 2, "ideal_ranks": [i + 1] * 2,
+         "score": 0.5, "contributions": []}
+        for i, grade in enumerate((1, 0))
+    ]  # fmt: skip
+    report = make_report(worst=[{"query": "q", "value": 0.5, "baseline": 0.5, "documents": documents}])
+    assert [row[:3] for row in Page(render_report(report)).rows("worst-0-document")] == [
+        ["1–2", "1", "1"],
+        ["1–2", "2", "2"],
+    ]
+
+
+def test_queries_without_relevant_documents_are_counted_and_left_out():
+    report = make_report(n_queries=50, n_listed=1)
+    queries = report["queries"]
+    for i in range(7):
+        queries["relevant"][i] = 0
+        queries["chosen"][i] = queries["baseline"][i] = 0.0
+    html = render_report(report)
+    page = Page(html)
+    assert "Queries without a relevant document: 7 of 50." in page.text_of("queries")
+    assert "The mean counts each of them as 0." in page.text_of("queries")
+    assert page.text_of("without-relevant") == f"List of these queries {', '.join(queries['ids'][:7])}"
+    assert sorted(row[0] for row in page.rows("query")) == sorted(queries["ids"][7:])
+    assert len(Plot(html, "scatter").marks) == 43
+    assert sum(int(row[1]) for row in page.rows("counts")) == 43
+    for i in range(7):
+        queries["chosen"][i] = queries["baseline"][i] = None
+    assert "The mean leaves them out, too." in Page(render_report(report)).text_of("queries")
+    queries["relevant"] = [1] * 50
+    assert "without a relevant" not in Page(render_report(report)).text_of("queries")
+
+
+def test_of_very_many_queries_the_most_changed_are_in_a_table_and_the_others_in_lines():
     report = make_report(n_queries=5_500)
     change = np.abs(np.subtract(report["queries"]["chosen"], report["queries"]["baseline"]))
     html = render_report(report)
-    listed = {row[0] for row in Page(html).rows("query")}
+    page = Page(html)
+    listed = {row[0] for row in page.rows("query")}
     assert "The 5,000 most changed of 5,500 queries" in html
     assert len(listed) == 5_000
     is_listed = np.array([query in listed for query in report["queries"]["ids"]])
     assert change[is_listed].min() >= change[~is_listed].max()
+    (lines,) = page.of("pre", within="other-queries")
+    _, *others = csv.reader(page.text(lines).splitlines())
+    assert listed | {row[-1] for row in others} == set(report["queries"]["ids"])
+    places = {query: i for i, query in enumerate(report["queries"]["ids"])}
+    for row in others:
+        expected = [report["queries"][key][places[row[-1]]] for key in ("chosen", "baseline")]
+        assert [float(value) for value in row[:2]] == pytest.approx(expected, abs=6e-5)
 
 
 def test_queries_lead_to_their_documents():
     report = make_report()
     page = Page(render_report(report))
     links = {page.text(link): link["href"] for link in page.of("a", within="query-table")}
-    for kind in ("changed", "worst"):
+    for kind in ("improved", "harmed", "worst"):
         for i, query in enumerate(report[kind]):
             assert links[query["query"]] in {f"#worst-{j}" for j in range(4)} | {f"#{kind}-{i}"}
             assert page.text_of(f"{kind}-{i}").startswith(query["query"])
+
+
+def test_the_most_improved_and_the_most_harmed_are_apart():
+    report = make_report(n_listed=6)
+    page = Page(render_report(report))
+    for kind, sign in (("improved", "+"), ("harmed", "−")):
+        told = [re.search(r"difference (\S+),", page.text_of(f"{kind}-{i}"))[1] for i in range(6)]
+        assert all(difference.startswith(sign) for difference in told)
+        sizes = [float(difference[1:]) for difference in told]
+        assert sizes == sorted(sizes, reverse=True)
+    nothing = Page(render_report(make_report(improved=[], harmed=[])))
+    assert "No query is better than the baseline." in nothing.text_of("improved")
+    assert "No query is worse than the baseline." in nothing.text_of("harmed")
+
+
+def test_how_features_were_prepared_is_told_where_it_is_known():
+    prepared = make_preparation(7)
+    html = render_report(make_report(preparation=prepared))
+    page = Page(html)
+    assert page.faults == []
+    assert [section["id"] for section in page.of("section")].index("preparation") == SECTIONS.index("features")
+    assert "#preparation" in [link["href"] for link in page.of("a")]
+    assert f"Chosen: {prepared['chosen']}." in page.text_of("preparation")
+    assert page.rows("way") == [
+        ["none", "0.4000", "—"],
+        ["log chosen", "0.4100", "0.0100"],
+        ["quantile", "0.4200", "0.0100"],
+    ]
+    rows = page.rows("prepared")
+    assert len(rows) == 7
+    assert rows[0] == ["feature 0", "none", "35.35 %", "mean of the query, and an indicator"]
+    assert rows[1] == ["feature 1", "log", "0 %", "—"]
+    for absent in (make_report(), make_report(preparation=None)):
+        assert "preparation" not in Page(render_report(absent)).ids
 
 
 # Colours
@@ -564,6 +775,12 @@ missing = object()
         (["health", "findings", 0, "level"], ["warning"], r"health.findings\[0\].level must be"),
         (["alpha_paths", 0, "chosen"], 99, r"alpha_paths\[0\].chosen is 99, and there are 11 points"),
         (["feature_path", "chosen"], -1, "feature_path.chosen is -1"),
+        (["preparation"], {"chosen": "none", "tried": []}, "preparation.features is missing"),
+        (["preparation"], {"chosen": 1, "tried": [], "features": []}, "preparation.chosen must be a text"),
+        (["worst", 0, "documents", 0, "ideal_ranks"], 3, r"worst\[0\].documents\[0\].ideal_ranks must be a list of 2"),
+        (["queries", "relevant"], [1], "the lists of queries differ in length"),
+        (["rule"], "worst", "rule must be 'best' or 'one-standard-error'"),
+        (["cost", "seconds"], float("nan"), "cost.seconds must be a finite number"),
         (["reproduce", "versions"], [], "reproduce.versions must be an object"),
         (["summary", "gain"], -0.5, "summary.gain is -0.5, but the chosen ranker is better by"),
         (["lower_is_better"], True, "a gain above 0 is an improvement"),
@@ -577,10 +794,13 @@ def test_what_is_wrong_is_named(path, value, message):
 
 def test_what_may_be_null_may_be_left_out():
     report = make_report()
-    for key in ("n_features", "feature_path"):
+    for key in ("n_features", "feature_path", "cost", "rule"):
         del report[key]
     del report["summary"]["certificate"], report["leaderboard"][0]["test"], report["leaderboard"][1]["note"]
-    assert Page(render_report(report)).rows("leaderboard")[0][3] == "—"
+    assert Page(render_report(report)).rows("leaderboard")[-1][:2] == [
+        "GreedyRankRLS chosen fewest features within one standard error of the best",
+        "—",  # a ranker without a mean comes last
+    ]
 
 
 def test_numbers_of_numpy_are_numbers():

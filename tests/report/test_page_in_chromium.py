@@ -10,7 +10,7 @@ import pytest
 
 from rankwright.report import render_report
 from tests.report.browser import Browser
-from tests.report.reports import make_report
+from tests.report.reports import make_preparation, make_report
 from tests.report.test_page import HOSTILE, SECTIONS, with_texts
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -63,7 +63,7 @@ FAINT_TEXTS = """
 # Figures that are to be seen, and how many shapes of each are larger than nothing.
 SHAPES = """
 [...document.querySelectorAll("figure.plot")].filter((plot) => plot.checkVisibility()).map((plot) => {
-  const box = plot.querySelector("svg").getBoundingClientRect();
+  const box = (plot.querySelector(".beside") ?? plot.querySelector("svg")).getBoundingClientRect();
   const shapes = [...plot.querySelectorAll("svg :is(.area, .dots, .dot, .bar, .line)")];
   const drawn = shapes.filter((shape) => {
     const { width, height } = shape.getBoundingClientRect();
@@ -82,6 +82,8 @@ def folder(tmp_path_factory):
     )
     (folder / "small.html").write_text(render_report(make_report()), encoding="utf-8")
     (folder / "hostile.html").write_text(render_report(with_texts(make_report(), HOSTILE)), encoding="utf-8")
+    long_names = with_texts(make_report(preparation=make_preparation(30), n_documents=200), "a_long_name_" * 20)
+    (folder / "long_names.html").write_text(render_report(long_names), encoding="utf-8")
     return folder
 
 
@@ -113,6 +115,14 @@ def assert_is_shown(page, path, width):
     assert page.requests() == [path.as_uri()]
     assert page.messages() == []
     return {plot["id"] for plot in plots}
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_long_names_and_opened_parts_do_not_widen_the_page(browser, folder, width):
+    with browser.page(folder / "long_names.html", width=width) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.getElementById('preparation').checkVisibility()")
 
 
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
@@ -182,6 +192,60 @@ def test_names_do_not_turn_the_numbers_around(browser, folder):
         assert all(first < last for first, last in places)
 
 
+WIDTHS = [390, 700, 1280]
+
+
+@pytest.mark.parametrize("name", ["small", "long_names", "hostile"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_of_a_plot_have_their_names_beside_the_axis(browser, folder, width, name):
+    with browser.page(folder / f"{name}.html", width=width) as page:
+        figures = page.evaluate(
+            """[...document.querySelectorAll("figure.rows")].filter((f) => f.checkVisibility()).map((figure) => {
+              const box = (e) => e.getBoundingClientRect().toJSON();
+              const marks = [...figure.querySelectorAll("svg :is(.dot, .bar)")];
+              return {
+                section: box(figure.closest("section")), svg: box(figure.querySelector("svg")),
+                names: [...figure.querySelectorAll(".names bdi")].map(box), marks: marks.map(box),
+              };
+            })"""
+        )
+        assert len(figures) == 2  # leaderboard and weights
+        for figure in figures:
+            assert figure["svg"]["right"] > figure["section"]["right"] - 30  # the whole width
+            assert len(figure["names"]) == len(figure["marks"]) > 1
+            for label, mark in zip(figure["names"], figure["marks"], strict=True):
+                assert figure["section"]["left"] <= label["left"] < label["right"] <= figure["svg"]["left"]
+                assert label["top"] - 1 <= mark["top"] + mark["height"] / 2 <= label["bottom"] + 1
+            bottoms = [label["bottom"] for label in figure["names"]]
+            tops = [label["top"] for label in figure["names"]]
+            assert all(above <= below + 1 for above, below in zip(bottoms, tops[1:], strict=False))
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+@pytest.mark.parametrize("name", ["small", "large"])
+def test_a_phone_shows_ranker_choice_and_value_without_scrolling_sideways(browser, folder, name, has_scripts):
+    with browser.page(folder / f"{name}.html", width=390, has_scripts=has_scripts) as page:
+        rows = page.evaluate(
+            """[...document.querySelectorAll("#leaderboard-table tr")].map((row) => {
+              const ends = [...row.querySelectorAll(".badge"), row.cells[0], row.cells[1]];
+              return Math.max(...ends.map((e) => e.getBoundingClientRect().right));
+            })"""
+        )
+        assert len(rows) == 8
+        assert max(rows) <= 390
+
+
+def test_no_row_of_a_table_is_cut(browser, folder):
+    """Only a table of very many rows scrolls by itself; with all parts opened, the others show all of theirs."""
+    with browser.page(folder / "small.html") as page:
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        tables = page.evaluate(
+            "[...document.querySelectorAll('.scroll')].map(s => [s.scrollHeight - s.clientHeight, s.scrollTop])"
+        )
+        assert len(tables) > 12
+        assert all(hidden == 0 for hidden, _ in tables)
+
+
 # What a reader does
 
 
@@ -198,7 +262,9 @@ def mark_place(page, selector, mark):
     return page.evaluate(
         f"""(() => {{
           const svg = document.querySelector({selector!r});
-          const [x, y] = JSON.parse(svg.parentElement.querySelector("script").textContent)[{mark}];
+          const [x, y] = JSON.parse(svg.closest("figure").querySelector("script").textContent)[{mark}];
+          const box = svg.getBoundingClientRect();
+          if (!svg.hasAttribute("viewBox")) return [box.x + x * box.width / 100, box.y + y];
           const point = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
           return [point.x, point.y];
         }})()"""
@@ -229,10 +295,12 @@ def test_tables_are_sorted_by_a_click(page):
     page.click(*place(page, "#leaderboard-table thead th:nth-child(1) button"))
     names = column(page, "leaderboard-table", 0)
     assert names == sorted(names, key=str.lower)
-    page.click(*place(page, "#leaderboard-table thead th:nth-child(6) button"))
-    p_values = column(page, "leaderboard-table", 5)
+    page.click(*place(page, "#leaderboard-table thead th:nth-child(4) button"))
+    p_values = column(page, "leaderboard-table", 3)
     assert p_values[0] == "0.200"
     assert p_values[-1] == "—"  # what is not known comes last
+    page.click(*place(page, "#leaderboard-table thead th:nth-child(6) button"))
+    assert column(page, "leaderboard-table", 5) == ["2²", "2¹", "2⁰", "2⁻¹", "2⁻²", "2⁻³", "—"]
 
 
 def test_queries_are_found_by_their_name(page):
@@ -259,8 +327,13 @@ def test_one_of_two_figures_is_chosen(page, section, other):
     assert page.evaluate(pressed) == ["false", "true"]
 
 
+def by_test(report):
+    """The leaderboard, best first on test queries."""
+    return sorted(report["leaderboard"], key=lambda row: -row["test"]["mean"])
+
+
 def test_a_mark_tells_its_row_and_lights_it(page):
-    row = make_report()["leaderboard"][2]
+    row = by_test(make_report())[2]
     hover(page, "#plot-leaderboard-test svg", mark=2)
     lines = tip(page, "plot-leaderboard-test")
     assert lines[0] == row["ranker"]
@@ -297,7 +370,7 @@ def test_a_click_on_a_dot_opens_the_documents_of_its_query(page):
     # The most worsened query is among those with documents; the query in the middle is not, and leads to its row.
     page.click(*mark_place(page, "#plot-differences svg", 0))
     opened = page.evaluate("location.hash.slice(1)")
-    assert opened.startswith(("worst-", "changed-"))
+    assert opened.startswith(("worst-", "harmed-"))
     assert page.evaluate(f"document.getElementById({opened!r}).open")
     query = page.evaluate("document.querySelector('#query-0 th').textContent")
     assert page.evaluate(f"document.querySelector('#{opened} summary').textContent").startswith(query)
@@ -322,7 +395,7 @@ def test_plots_answer_to_keys(page):
     page.evaluate("document.querySelector('#leaderboard .buttons button:nth-child(2)').focus()")
     page.press("Tab")
     assert page.evaluate("document.activeElement.closest('figure').id") == "plot-leaderboard-test"
-    rows = make_report()["leaderboard"]
+    rows = by_test(make_report())
     assert tip(page, "plot-leaderboard-test")[0].startswith(rows[0]["ranker"])
     page.press("ArrowRight")
     assert tip(page, "plot-leaderboard-test")[0].startswith(rows[1]["ranker"])

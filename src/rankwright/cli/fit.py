@@ -226,7 +226,7 @@ class _Job:
                 )
             # That no other fit is there was checked before, and the folder has been locked since.
             with working("writing the report"):
-                report = save_fit(result, self.out, self._origin(result, read, digests), overwrite=True)
+                report = save_fit(result, self.out, self._origin(read, digests), overwrite=True)
             if not result.ended_for_time:  # else more time can go on from there
                 work.clear()
         return result, report
@@ -246,11 +246,10 @@ class _Job:
         asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_IN_WORK}
         return fingerprint({"version": __version__, "data": digests, **asked})
 
-    def _origin(self, result: FitResult, read: Mapping[str, Queries], digests: Mapping[str, str | None]) -> Origin:
+    def _origin(self, read: Mapping[str, Queries], digests: Mapping[str, str | None]) -> Origin:
         from rankwright.fitting.folder import Origin
 
-        title = f"{self.files['train'].name}: {result.measure}"
-        return Origin(title, command_text(), data_records(self.files, read, digests))
+        return Origin(command_text(), data_records(self.files, read, digests))
 
 
 def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> dict[str, Queries]:

@@ -47,9 +47,8 @@ class AnotherFit(FileExistsError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a fit came from: a title, what ran (a command, or a call), and what to remember of its data."""
+    """Where a fit came from: what ran (a command, or a call), and what to remember of its data."""
 
-    title: str
     command: str | None
     data: Sequence[Mapping[str, Any]]
 
@@ -142,7 +141,7 @@ def _report(result: FitResult, origin: Origin) -> dict[str, Any]:
         "seed": result.data.seed,
     }
     inspection = inspect(result.request.queries["train"])
-    return report_data(result, inspection, title=origin.title, reproduce=reproduce)
+    return report_data(result, inspection, reproduce=reproduce)
 
 
 def _versions() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 from rankwright.data.inspection import Inspection
 from rankwright.data.inspection_findings import findings_of
+from rankwright.data.queries import Queries
 from rankwright.fitting.choice import Judged
 from rankwright.fitting.families import Greedy
 from rankwright.fitting.result import FitResult
@@ -22,28 +24,36 @@ from rankwright.theory.certificates import Certificate
 
 Array = npt.NDArray[np.float64]
 
-_SHOWN_QUERIES = 10  # worst, and most changed
+_SHOWN_QUERIES = 10  # in each list: worst, most improved, most harmed
 _SHOWN_FEATURES = 5
+_ROUNDING = 1e-9  # of the values of a measure
+_BINARY = ("P", "Recall", "AP", "RR")  # measures that take a document as relevant or not
+# Findings that need no repair.
+_NO_FAULTS = ("queries of one document", "queries with nothing relevant", "queries with only one grade")
+_TIMED_DOCUMENTS, _TIMED_CALLS = 1000, 25
 
 
-def report_data(
-    result: FitResult, inspection: Inspection, *, title: str, reproduce: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Everything that the page of a fit tells; only what the same fit gives again, so no times."""
+def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that the page of a fit tells.
+
+    The same fit gives the same again, but for the time that scoring takes, which is measured. The title says
+    what was done, and from which file.
+    """
     queries = _Final(result)
     return {
-        "title": title,
+        "title": _title(result, reproduce["data"]),
         "measure": str(result.measure),
         "lower_is_better": result.measure.lower_is_better,
         "convention": result.convention.name,
         "evaluated_on": result.evaluated_on,
+        "rule": result.rule,
         "n_features": result.data.train.n_features,
-        "n_queries": len(queries.counted),
+        "n_queries": int(queries.is_counted.sum()),
         "chosen": result.entries[result.chosen].family.title,
         "baseline": result.baseline_title,
         "summary": _summary(result, queries),
+        "cost": _cost(result),
         "leaderboard": leaderboard(result),
-        "rule": result.rule,
         "gave_up": gave_up_json(result),
         "notes": list(result.notes),
         "left_out": [{"ranker": each.family.title, "reason": each.reason} for each in result.left_out],
@@ -52,62 +62,92 @@ def report_data(
         "weights": _weights(result),
         "queries": {
             "ids": [str(name) for name in queries.ids],
-            "chosen": queries.chosen.tolist(),
-            "baseline": queries.baseline.tolist(),
+            "chosen": _without_nan(queries.chosen),
+            "baseline": _without_nan(queries.baseline),
             "documents": queries.sizes.tolist(),
+            "relevant": queries.relevant.tolist(),
         },
         "worst": [queries.detail(q) for q in queries.worst()],
-        "changed": [queries.detail(q) for q in queries.most_changed()],
+        "improved": [queries.detail(q) for q in queries.most_changed(+1)],
+        "harmed": [queries.detail(q) for q in queries.most_changed(-1)],
         "health": _health(inspection),
         "reproduce": dict(reproduce),
     }
 
 
+def _title(result: FitResult, data: Sequence[Mapping[str, Any]]) -> str:
+    """What was done: the ranker, its features, the measure and the file."""
+    ranker, used = result.entries[result.chosen].family.title, int(np.count_nonzero(result.model.coef_))
+    n_features = result.data.train.n_features
+    features = f"{used:,} of {n_features:,} feature{'' if n_features == 1 else 's'}"
+    source = next((f", from {part['name']}" for part in data if part["role"] == "train"), "")
+    return f"{ranker} with {features} for {result.measure}{source}"
+
+
+def _without_nan(values: Array) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
 class _Final:
-    """The queries of the final figures that count, with the values of the chosen ranker and of the baseline."""
+    """The queries of the final figures, with the values of the chosen ranker and of the baseline."""
 
     def __init__(self, result: FitResult) -> None:
         self._result, self._queries = result, result.final_queries
         self._scores, self._baseline_scores = result.final_scores
-        chosen, baseline = (result.values_of(scores, self._queries) for scores in result.final_scores)
-        self.counted = np.flatnonzero(~np.isnan(chosen))
-        self.chosen, self.baseline = chosen[self.counted], baseline[self.counted]
-        self.ids, self.sizes = self._queries.query_ids[self.counted], self._queries.sizes[self.counted]
+        self.chosen, self.baseline = (result.values_of(scores, self._queries) for scores in result.final_scores)
+        self.is_counted = ~np.isnan(self.chosen)
+        self.ids, self.sizes = self._queries.query_ids, self._queries.sizes
+        self.relevant = self._relevant_documents()
         self.sign = -1.0 if result.measure.lower_is_better else 1.0
 
+    def _relevant_documents(self) -> npt.NDArray[np.int64]:
+        """How many documents of each query are relevant, as the measure has it."""
+        measure, grades = self._result.measure, self._queries.y
+        level = self._result.convention.but(**dict(measure.options)).relevant_from
+        is_relevant = grades >= level if measure.name in _BINARY else grades > 0
+        return np.bincount(self._queries.grouping.codes[is_relevant], minlength=self._queries.n_queries)
+
+    @property
+    def gains(self) -> Array:
+        """How much better than the baseline the chosen ranker is, query by query."""
+        gains: Array = self.sign * (self.chosen - self.baseline)
+        return gains
+
     def worst(self) -> list[int]:
-        """Positions of the queries that come out worst."""
-        return list(map(int, np.argsort(self.sign * self.chosen, kind="stable")[:_SHOWN_QUERIES]))
+        """The queries that come out worst. Where nothing is relevant, no order of documents is worse than another."""
+        ranked = np.flatnonzero(self.is_counted & (self.relevant > 0))
+        order = np.argsort(self.sign * self.chosen[ranked], kind="stable")
+        return list(map(int, ranked[order[:_SHOWN_QUERIES]]))
 
-    def most_changed(self) -> list[int]:
-        """Positions of the queries that differ most from the baseline, either way."""
-        return list(map(int, np.argsort(-np.abs(self.chosen - self.baseline), kind="stable")[:_SHOWN_QUERIES]))
+    def most_changed(self, sign: int) -> list[int]:
+        """The queries that the chosen ranker improves most over the baseline, or with sign −1 harms most."""
+        changes = sign * np.where(self.is_counted, self.gains, 0.0)
+        order = np.argsort(-changes, kind="stable")[:_SHOWN_QUERIES]
+        return [int(q) for q in order if changes[q] > _ROUNDING]
 
-    def detail(self, q: int) -> dict[str, Any]:
+    def detail(self, query: int) -> dict[str, Any]:
         """A query with its documents, by rank."""
-        query = int(self.counted[q])
         rows = np.flatnonzero(self._queries.grouping.codes == query)
         grades, scores = self._queries.y[rows], self._scores[rows]
-        ranks, before, ideal = (_ranks(values) for values in (scores, self._baseline_scores[rows], grades))
+        ranks, before, ideal = (_places(values) for values in (scores, self._baseline_scores[rows], grades))
         contributions = self._contributions(query, rows)
         names = self._queries.feature_names if len(rows) else ()
-        order = np.argsort(ranks)
         documents = []
-        for i in order:
+        for i in np.argsort(-scores, kind="stable"):
             top = np.argsort(-np.abs(contributions[i]), kind="stable")[:_SHOWN_FEATURES]
             documents.append(
                 {
                     "document": self._name(int(rows[i])),
                     "grade": float(grades[i]),
-                    "rank": int(ranks[i]),
-                    "baseline_rank": int(before[i]),
-                    "ideal_rank": int(ideal[i]),
+                    "ranks": ranks[i].tolist(),
+                    "baseline_ranks": before[i].tolist(),
+                    "ideal_ranks": ideal[i].tolist(),
                     "score": float(scores[i]),
                     "contributions": [[names[j], float(contributions[i, j])] for j in top if contributions[i, j] != 0],
                 }
             )
-        value, baseline = float(self.chosen[q]), float(self.baseline[q])
-        return {"query": str(self.ids[q]), "value": value, "baseline": baseline, "documents": documents}
+        value, baseline = float(self.chosen[query]), float(self.baseline[query])
+        return {"query": str(self.ids[query]), "value": value, "baseline": baseline, "documents": documents}
 
     def _contributions(self, query: int, rows: npt.NDArray[np.intp]) -> Array:
         """w_j (x_ij − x̄_j) of each document and feature, by the weights that ranked the query."""
@@ -121,23 +161,23 @@ class _Final:
         return f"row {row}" if ids is None else str(ids[row])
 
 
-def _ranks(values: Array) -> npt.NDArray[np.int64]:
-    """1 for the largest; of equal ones the first comes first."""
-    ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
-    return ranks
+def _places(values: Array) -> npt.NDArray[np.int64]:
+    """The first and the last place of each, 1 for the largest: tied ones may stand at any place between."""
+    descending = np.sort(-values)
+    places = [np.searchsorted(descending, -values, side=side) for side in ("left", "right")]
+    return np.stack([places[0] + 1, places[1]], axis=1)
 
 
 def _summary(result: FitResult, queries: _Final) -> dict[str, Any]:
-    gains = queries.sign * (queries.chosen - queries.baseline)
+    chosen, baseline, gains = (v[queries.is_counted] for v in (queries.chosen, queries.baseline, queries.gains))
     certified, gain = result.certificates or (None, None)
     return {
-        "mean": float(queries.chosen.mean()),
-        "interval": list(bootstrap_interval(queries.chosen)),
-        "baseline_mean": float(queries.baseline.mean()),
+        "mean": float(chosen.mean()),
+        "interval": list(bootstrap_interval(chosen)),
+        "baseline_mean": float(baseline.mean()),
         "gain": float(gains.mean()),
         "gain_interval": list(bootstrap_interval(gains)),
-        "p_value": wilcoxon_test(gains, np.maximum(np.abs(queries.chosen), np.abs(queries.baseline))),
+        "p_value": wilcoxon_test(gains, np.maximum(np.abs(chosen), np.abs(baseline))),
         "nothing_learned": result.nothing_learned,
         "certificate": _certificate(certified),
         "gain_certificate": _certificate(gain),
@@ -155,6 +195,34 @@ def _certificate(found: Certificate | None) -> dict[str, Any] | None:
         "guaranteed": found.guaranteed,
         "doubts": list(found.doubts),
     }
+
+
+def _cost(result: FitResult) -> dict[str, Any]:
+    """What using the model takes: features, what they cost if that was told, and time."""
+    is_used = result.model.coef_ != 0
+    return {
+        "features": int(is_used.sum()),
+        "of_features": None if result.costs is None else float(result.costs[is_used].sum()),
+        "of_all_features": None if result.costs is None else float(result.costs.sum()),
+        "seconds": _scoring_seconds(result),
+        "documents": _TIMED_DOCUMENTS,
+        "calls": _TIMED_CALLS,
+    }
+
+
+def _scoring_seconds(result: FitResult) -> float:
+    """The median time of a call that scores 1,000 documents whose features are in memory."""
+    queries = result.final_queries
+    rows = np.resize(np.arange(queries.n_documents), _TIMED_DOCUMENTS)  # again from the first if there are fewer
+    names = queries.feature_names if queries.has_feature_names else None
+    documents = Queries(queries.X[rows], queries.y[rows], feature_names=names)
+    result.model.predict(documents)  # the first call may have to load something
+    seconds = []
+    for _ in range(_TIMED_CALLS):
+        started = time.perf_counter()
+        result.model.predict(documents)
+        seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds))
 
 
 def leaderboard(result: FitResult) -> list[dict[str, Any]]:
@@ -266,6 +334,7 @@ def _health(found: Inspection) -> dict[str, Any]:
         shares = (f"{count.grade:g}: {count.documents / found.n_documents:.1%}" for count in found.grades.histogram)
         facts.append(["grades", ", ".join(shares)])
     findings = [
-        {"level": "warning", "text": f"{what}: {count:,} ({which})"} for what, count, which in findings_of(found)
+        {"level": "note" if what in _NO_FAULTS else "warning", "text": f"{what}: {count:,} ({which})"}
+        for what, count, which in findings_of(found)
     ]
     return {"facts": facts, "findings": findings}

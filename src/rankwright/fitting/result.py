@@ -180,9 +180,15 @@ class FitResult:
         return given_up(self.entries[self.chosen], self.judged, self.measure)
 
     @property
+    def costs(self) -> Array | None:
+        """Of each feature, if they were given."""
+        costs = self.request.options.get("costs")
+        return None if costs is None else np.asarray(costs, dtype=np.float64)
+
+    @property
     def has_costs(self) -> bool:
         """Whether features were given costs."""
-        return self.request.options.get("costs") is not None
+        return self.costs is not None
 
     def n_features_of(self, entry: Entry) -> int:
         """How many features have a weight; other λ than the one trained on all queries use as many."""
@@ -217,9 +223,7 @@ class FitResult:
         """
         from rankwright.fitting.folder import Origin, save_fit
 
-        queries = self.request.queries["train"]
-        title = f"{queries.n_queries:,} queries: {self.measure}"
-        save_fit(self, folder, Origin(title, self.request.call, self.request.data), overwrite=overwrite)
+        save_fit(self, folder, Origin(self.request.call, self.request.data), overwrite=overwrite)
 
     @cached_property
     def nothing_learned(self) -> str | None:

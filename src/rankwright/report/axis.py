@@ -38,6 +38,16 @@ class Axis:
         inside = tuple(tick for tick in ticks if -1e-9 <= bare.share(tick) <= 1 + 1e-9)
         return replace(bare, ticks=inside, labels=_tick_labels(inside))
 
+    @classmethod
+    def of_powers_of_two(cls, values: Sequence[float], most: int) -> Axis:
+        """A logarithmic axis that ends at the least and the greatest of some powers of two, with ticks at others."""
+        low, high = min(values), max(values)
+        if low == high:
+            low, high = low / 2, high * 2
+        first, last = round(math.log2(low)), round(math.log2(high))
+        exponents = range(first, last + 1, math.ceil((last - first) / (most - 1)))
+        return cls(low, high, tuple(2.0**e for e in exponents), tuple(map(power_of_two, exponents)), log=True)
+
     def share(self, value: float) -> float:
         """Where a value lies between the two ends, 0 to 1."""
         scale: Callable[[float], float] = math.log if self.log else float
@@ -86,5 +96,20 @@ def as_power(tick: float) -> str:
         return "0"
     digits, _, power = f"{tick:.12e}".partition("e")
     factor = digits.rstrip("0").rstrip(".").replace("-", "−")
-    ten = "10" + str(int(power)).translate(str.maketrans("-0123456789", SUPERSCRIPTS))
+    ten = f"10{_raised(int(power))}"
     return ten if factor == "1" else f"{factor}·{ten}"
+
+
+def power_of_two(exponent: int) -> str:
+    """``2⁻³``."""
+    return f"2{_raised(exponent)}"
+
+
+def exponent_of_two(value: float) -> int | None:
+    """−3 for 0.125, and None for what is no power of two."""
+    digits, exponent = math.frexp(value)
+    return exponent - 1 if digits == 0.5 else None
+
+
+def _raised(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", SUPERSCRIPTS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
@@ -10,9 +12,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from rankwright.report.axis import SUPERSCRIPTS, as_power
+from rankwright.report.axis import SUPERSCRIPTS, as_power, exponent_of_two, power_of_two
+from rankwright.text import spreadsheet_cell
 
 MISSING = "—"
+_MANY_ROWS = 100
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -81,9 +85,29 @@ def plain_amount(value: float) -> str:
     return f"{rounded:,.10g}".replace("-", "−")
 
 
+def strength(alpha: float | None) -> str:
+    """A value of λ: as a power of two if it is one, with what a script can sort by."""
+    if alpha is None:
+        return MISSING
+    exponent = exponent_of_two(alpha)
+    return amount(alpha) if exponent is None else f'<data value="{alpha:.10g}">{power_of_two(exponent)}</data>'
+
+
+def places(first: int, last: int) -> str:
+    """``2–18`` where documents are tied at these places."""
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
+
+
+def duration(seconds: float) -> str:
+    """A short time, with two significant digits."""
+    size, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms")) if seconds >= s), (1e-6, "µs"))
+    shown = float(f"{seconds / size:.2g}")
+    return f"{shown:,.10g} {unit}"
+
+
 def interval(ends: Sequence[float] | None, decimals: int = 4) -> str:
-    """``[low, high]``."""
-    return "" if ends is None else f"[{decimal(ends[0], decimals)}, {decimal(ends[1], decimals)}]"
+    """``[low, high]``, on one line."""
+    return "" if ends is None else f"[{decimal(ends[0], decimals)},\u00a0{decimal(ends[1], decimals)}]"
 
 
 def count(number: int, thing: str, things: str | None = None) -> str:
@@ -127,13 +151,17 @@ def numbers(*labels: str) -> list[Column]:
 def table(
     key: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, label: str, is_sortable: bool = False
 ) -> str:
-    """Rows of cells that are HTML already; row i has the id ``key-i``, by which plots refer to it."""
+    """Rows of cells that are HTML already; row i has the id ``key-i``, by which plots refer to it.
+
+    All rows are shown; only a table of very many scrolls by itself, below its head.
+    """
     sortable = ' class="sortable"' if is_sortable else ""
     heads = [f'<th scope="col"{_kind(column)}>{escaped(column.label)}</th>' for column in columns]
     lines = [f'<tr id="{key}-{i}">{_cells(columns, row)}</tr>' for i, row in enumerate(rows)]
+    kind = "scroll long" if len(lines) > _MANY_ROWS else "scroll"
     return "\n".join(
         [
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">',
+            f'<div class="{kind}" tabindex="0" role="region" aria-label="{escaped(label)}">',
             f'<table id="{key}-table"{sortable}>',
             f"<thead><tr>{''.join(heads)}</tr></thead>",
             "<tbody>",
@@ -151,6 +179,15 @@ def _cells(columns: Sequence[Column], row: Sequence[str]) -> str:
 
 def _kind(column: Column) -> str:
     return ' class="t"' if column.is_text else ""
+
+
+def csv_lines(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows that would make the page too large as a table, as text that a spreadsheet reads."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(heads)
+    lines.writerows(map(spreadsheet_cell, row) for row in rows)
+    return f'<pre class="lines" tabindex="0">{escaped(text.getvalue())}</pre>'
 
 
 def folded(summary: str, content: str, *, is_open: bool = False, key: str = "") -> str:

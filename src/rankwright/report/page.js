@@ -133,7 +133,7 @@
 
   // Plots
 
-  const FAR = 30; // further from any mark than this, in units of the drawing, nothing is told
+  const FAR = 30; // further from any mark than this, in pixels, nothing is told
   const SVG = "http://www.w3.org/2000/svg";
 
   const linesOf = (about) => {
@@ -154,6 +154,7 @@
     const marks = JSON.parse(block.textContent);
     const svg = plot.querySelector("svg");
     const along = plot.dataset.along;
+    const isElastic = !svg.hasAttribute("viewBox"); // places are percent of its width, and pixels from its top
     const isLinked = marks.some(([, , about]) => typeof about === "string");
     const tip = make("div", { className: "tip", hidden: true });
     tip.setAttribute("aria-live", "polite");
@@ -177,7 +178,7 @@
       if (i < 0) return;
       current = i;
       const [x, y, about] = marks[i];
-      cursor.setAttribute("cx", x);
+      cursor.setAttribute("cx", isElastic ? `${x}%` : x);
       cursor.setAttribute("cy", y);
       svg.append(cursor);
       tip.replaceChildren(...linesOf(about).map((line) => make("div", {}, line)));
@@ -189,12 +190,17 @@
       }
       place(x, y);
     };
-    const place = (x, y) => {
+    const pixels = (x, y) => {
+      const { width } = svg.getBoundingClientRect();
+      const scale = isElastic ? width / 100 : width / svg.viewBox.baseVal.width;
+      return [x * scale, isElastic ? y : y * scale];
+    };
+    const place = (...mark) => {
       const outer = plot.getBoundingClientRect();
       const inner = svg.getBoundingClientRect();
-      const scale = inner.width / svg.viewBox.baseVal.width;
-      const left = inner.left - outer.left + x * scale;
-      const top = inner.top - outer.top + y * scale;
+      const [x, y] = pixels(...mark);
+      const left = inner.left - outer.left + x;
+      const top = inner.top - outer.top + y;
       const room = outer.width - tip.offsetWidth;
       tip.style.left = `${Math.max(0, Math.min(left - tip.offsetWidth / 2, room))}px`;
       const above = top - tip.offsetHeight - 14;
@@ -202,13 +208,12 @@
     };
     const nearest = (event) => {
       const box = svg.getBoundingClientRect();
-      const scale = svg.viewBox.baseVal.width / box.width;
-      const x = (event.clientX - box.left) * scale;
-      const y = (event.clientY - box.top) * scale;
       let best = -1;
       let least = along === "xy" ? FAR * FAR : Infinity;
       marks.forEach(([markX, markY], i) => {
-        const distance = (along === "y" ? 0 : (markX - x) ** 2) + (along === "x" ? 0 : (markY - y) ** 2);
+        const [x, y] = pixels(markX, markY);
+        const [right, down] = [x + box.left - event.clientX, y + box.top - event.clientY];
+        const distance = (along === "y" ? 0 : right ** 2) + (along === "x" ? 0 : down ** 2);
         if (distance < least) [best, least] = [i, distance];
       });
       return best;

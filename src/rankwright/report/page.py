@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
 from rankwright.report.colours import DARK, LIGHT
 from rankwright.report.markup import escaped
 from rankwright.report.schema import checked
-from rankwright.report.sections import outcome, queries, training, trust
+from rankwright.report.sections import documents, outcome, preparation, queries, training, trust
 from rankwright.report.sections.pieces import Report
 
 _SECTIONS: dict[str, tuple[str, Callable[[Report], str]]] = {
     "summary": ("Summary", outcome.summary),
     "leaderboard": ("Leaderboard", outcome.leaderboard),
     "queries": ("Queries", queries.queries),
-    "worst": ("Worst queries", queries.worst),
-    "changed": ("Most changed queries", queries.changed),
+    "worst": ("Worst queries", documents.worst),
+    "improved": ("Most improved queries", documents.improved),
+    "harmed": ("Most harmed queries", documents.harmed),
+    "preparation": ("How features were prepared", preparation.preparation),
     "features": ("Features", training.features),
-    "alphas": ("Regularisation", training.alphas),
+    "regularisation": ("Regularisation", training.regularisation),
     "weights": ("Weights", training.weights),
     "reliability": ("Reliability", trust.reliability),
     "health": ("Data health", trust.health),
@@ -39,7 +41,9 @@ def render_report(report: Mapping[str, Any]) -> str:
         report always gives the same text.
     """
     content = checked(report)
-    body = "\n".join(_section(key, title, inside(content)) for key, (title, inside) in _SECTIONS.items())
+    found = {key: inside(content) for key, (_, inside) in _SECTIONS.items()}
+    shown = {key: inside for key, inside in found.items() if inside}
+    body = "\n".join(_section(key, _SECTIONS[key][0], inside) for key, inside in shown.items())
     style, script = _colours() + _file("page.css"), _file("page.js")
     return f"""\
 <!DOCTYPE html>
@@ -60,7 +64,7 @@ def render_report(report: Mapping[str, Any]) -> str:
 <h1>{escaped(content["title"])}</h1>
 <button type="button" id="theme" hidden></button>
 </header>
-<nav aria-label="Sections"><ul>{_links()}</ul></nav>
+<nav aria-label="Sections"><ul>{_links(shown)}</ul></nav>
 <main>
 {body}
 </main>
@@ -76,8 +80,8 @@ def _section(key: str, title: str, inside: str) -> str:
     )
 
 
-def _links() -> str:
-    return "".join(f'<li><a href="#{key}">{title}</a></li>' for key, (title, _) in _SECTIONS.items())
+def _links(shown: Iterable[str]) -> str:
+    return "".join(f'<li><a href="#{key}">{_SECTIONS[key][0]}</a></li>' for key in shown)
 
 
 def _file(name: str) -> str:

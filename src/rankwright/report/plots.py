@@ -1,8 +1,8 @@
 """The plots of a page, as inline SVG that is complete without a script.
 
-They are drawn 400 pixels wide, so that their text can be read on a phone, and get their colours from the page's style
-sheet. With each plot comes a list of marks, (x, y, row of a table or lines of text): a script may tell of the one
-that is pointed at.
+They get their colours from the page's style sheet. Most are drawn 400 pixels wide, so that their text can be read on a
+phone; plots of rows take the whole width, with places in percent of it. With each plot comes a list of marks,
+(x, y, row of a table or lines of text): a script may tell of the one that is pointed at.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.report.axis import Axis
+from rankwright.report.axis import Axis, exponent_of_two
 from rankwright.report.markup import count, data_block, decimal, escaped, px
 
 Values = npt.NDArray[np.float64]
@@ -25,11 +25,10 @@ _HEIGHT = 270
 _LETTER = 6.6  # about the width of a letter, in pixels
 _TOP, _BOTTOM, _RIGHT = 32, 44, 16
 _X_TICKS, _Y_TICKS = 6, 7
-_ROW, _ROW_TOP, _ROW_EDGE = 36, 6, 16
-_LONGEST_LABEL = 54
+_ROW = 32  # its height, which the style sheet gives to the names, too
 _BINS, _DRAW_BINS = 20, 40
 _CELL, _CELL_GAP, _STRIP_LABEL = 11, 2, 66
-_STRIP_RANKS = (WIDTH - _STRIP_LABEL) // (_CELL + _CELL_GAP)
+STRIP_RANKS = (WIDTH - _STRIP_LABEL) // (_CELL + _CELL_GAP)
 
 
 def figure(
@@ -112,7 +111,7 @@ def _axis(values: Sequence[float], most: int, *, log: bool = False) -> Axis:
     return Axis.around("alphas", [float(value) for value in values], log, most, to_ticks=True)
 
 
-# Rows: one below the other, each with its name
+# Rows: one below the other, each with its name to the left of the axis
 
 
 @dataclass(frozen=True)
@@ -127,23 +126,28 @@ class Row:
 
 def interval_plot(key: str, title: str, x_label: str, rows: Sequence[Row], about: Sequence[str]) -> str:
     """A dot for each value, on a line from end to end of its interval."""
-    ends = [end for row in rows for end in (row.value, *(row.interval or ()))]
+    axis = _axis([end for row in rows for end in (row.value, *(row.interval or ()))], _X_TICKS)
 
-    def drawn(row: Row, x: Callable[[float], float], y: float) -> str:
-        low, high = row.interval or (row.value, row.value)
-        whisker = f'<path class="whisker {row.kind}" d="M{px(x(low))},{px(y)}H{px(x(high))}"/>'
-        return f'{whisker}<circle class="dot {row.kind}" cx="{px(x(row.value))}" cy="{px(y)}" r="4.5"/>'
+    def drawn(row: Row, y: float) -> str:
+        low, high = (_across(axis, end) for end in row.interval or (row.value, row.value))
+        whisker = f'<line class="whisker {row.kind}" x1="{low}" x2="{high}" y1="{px(y)}" y2="{px(y)}"/>'
+        return f'{whisker}<circle class="dot {row.kind}" cx="{_across(axis, row.value)}" cy="{px(y)}" r="5"/>'
 
-    return _row_plot(key, title, x_label, rows, about, _axis(ends, _X_TICKS), drawn)
+    return _row_plot(key, title, x_label, rows, about, axis, drawn)
 
 
 def bar_plot(key: str, title: str, x_label: str, rows: Sequence[Row], about: Sequence[str]) -> str:
-    """A bar from 0 for each value."""
+    """A bar from 0 for each value, none of which is below 0."""
+    axis = _axis([0, *(row.value for row in rows)], _X_TICKS)
 
-    def drawn(row: Row, x: Callable[[float], float], y: float) -> str:
-        return f'<path class="bar {row.kind}" d="M{px(x(0))},{px(y - 4)}H{px(x(row.value))}v8H{px(x(0))}z"/>'
+    def drawn(row: Row, y: float) -> str:
+        return f'<rect class="bar {row.kind}" y="{px(y - 6)}" width="{_across(axis, row.value)}" height="12"/>'
 
-    return _row_plot(key, title, x_label, rows, about, _axis([0, *(row.value for row in rows)], _X_TICKS), drawn)
+    return _row_plot(key, title, x_label, rows, about, axis, drawn)
+
+
+def _across(axis: Axis, value: float) -> str:
+    return f"{px(100 * axis.share(value))}%"
 
 
 def _row_plot(
@@ -153,28 +157,38 @@ def _row_plot(
     rows: Sequence[Row],
     about: Sequence[str],
     axis: Axis,
-    drawn: Callable[[Row, Callable[[float], float], float], str],
+    drawn: Callable[[Row, float], str],
 ) -> str:
-    def x(value: float) -> float:
-        return _ROW_EDGE + axis.share(value) * (WIDTH - 2 * _ROW_EDGE)
-
-    bottom = _ROW_TOP + _ROW * len(rows) + 4
-    body = [_x_tick(x(value), _ROW_TOP, bottom, label) for value, label in zip(axis.ticks, axis.labels, strict=True)]
-    body.append(_x_label(WIDTH / 2, bottom + _BOTTOM, x_label))
-    marks: list[Mark] = []
-    for i, (row, row_id) in enumerate(zip(rows, about, strict=True)):
-        y = _ROW_TOP + _ROW * i + 26
-        body.append(f'<text class="name {row.kind}" x="{_ROW_EDGE}" y="{px(y - 11)}">{_shortened(row.label)}</text>')
-        body.append(drawn(row, x, y))
-        marks.append((x(row.value), y, row_id))
+    bottom = _ROW * len(rows)
+    body = []
+    for value, label in zip(axis.ticks, axis.labels, strict=True):
+        x = _across(axis, value)
+        body.append(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{bottom}"/>')
+        body.append(f'<text class="tick" x="{x}" y="{bottom + 16}" text-anchor="middle">{label}</text>')
+    body.append(
+        f'<text class="label" x="50%" y="{bottom + _BOTTOM - 8}" text-anchor="middle">{escaped(x_label)}</text>'
+    )
+    middles = [_ROW * (i + 0.5) for i in range(len(rows))]
+    body += [drawn(row, y) for row, y in zip(rows, middles, strict=True)]
+    # The style sheet cuts a name that is longer than its place; the table below has it whole.
+    names = [
+        f'<div class="{row.kind}"><bdi title="{escaped(row.label)}">{escaped(row.label)}</bdi></div>' for row in rows
+    ]
+    marks = [
+        [round(100 * axis.share(row.value), 2), round(y, 1), row_id]
+        for row, y, row_id in zip(rows, middles, about, strict=True)
+    ]
     description = f"{len(rows)} rows against {x_label}; the same values are in the table."
-    return figure(key, title, description, "\n".join(body), height=bottom + _BOTTOM, marks=marks, along="y")
-
-
-def _shortened(label: str) -> str:
-    if len(label) <= _LONGEST_LABEL:
-        return escaped(label)
-    return f"<title>{escaped(label)}</title>{escaped(label[: _LONGEST_LABEL - 1])}…"
+    return "\n".join(
+        [
+            f'<figure class="plot rows" id="plot-{key}" data-along="y">',
+            f"<figcaption>{title}</figcaption>",
+            f'<div class="beside"><div class="names" aria-hidden="true">{"".join(names)}</div>',
+            f'<svg width="100%" height="{bottom + _BOTTOM}" role="img" aria-label="{escaped(description)}">',
+            *body,
+            f"</svg></div>{data_block(marks)}</figure>",
+        ]
+    )
 
 
 # Queries
@@ -210,9 +224,9 @@ def difference_plot(key: str, title: str, y_label: str, differences: Values, abo
     """The ascending differences, as an area around 0. ``about`` names the rows of the queries that are listed."""
     places = np.arange(len(differences) + 1)
     canvas = _Canvas(
-        _axis([0, len(differences)], _X_TICKS),
+        Axis.around("queries", [0, len(differences)], False, _X_TICKS),
         _axis([0, *differences], _Y_TICKS),
-        "queries, from most worsened to most improved",
+        "queries, from most harmed to most improved",
         y_label,
     )
     body = [
@@ -272,13 +286,13 @@ class Path:
 def path_plot(key: str, title: str, labels: tuple[str, str], path: Path, about: Sequence[str]) -> str:
     """A line of means within a band of one standard error, with a ring around the one that was chosen.
 
-    The axis is logarithmic where values above 0 span more than a factor of 50.
+    The axis is logarithmic where values above 0 span more than a factor of 50, and goes by powers of two where all of
+    them are such.
     """
     errors = [error or 0.0 for error in path.errors]
     lows = [mean - error for mean, error in zip(path.means, errors, strict=True)]
     highs = [mean + error for mean, error in zip(path.means, errors, strict=True)]
-    is_log = min(path.x) > 0 and max(path.x) > 50 * min(path.x)
-    canvas = _Canvas(_axis(path.x, _X_TICKS, log=is_log), _axis([*lows, *highs], _Y_TICKS), *labels)
+    canvas = _Canvas(_path_axis(path.x), _axis([*lows, *highs], _Y_TICKS), *labels)
     points = sorted(zip(path.x, path.means, lows, highs, about, strict=True))
     ring_x, ring_y = canvas.x(path.x[path.chosen]), canvas.y(path.means[path.chosen])
     around = [(x, high) for x, _, _, high, _ in points] + [(x, low) for x, _, low, _, _ in reversed(points)]
@@ -294,6 +308,13 @@ def path_plot(key: str, title: str, labels: tuple[str, str], path: Path, about: 
     return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
 
 
+def _path_axis(values: Sequence[float]) -> Axis:
+    is_log = min(values) > 0 and max(values) > 50 * min(values)
+    if is_log and all(exponent_of_two(value) is not None for value in values):
+        return Axis.of_powers_of_two(values, _X_TICKS)
+    return _axis(values, _X_TICKS, log=is_log)
+
+
 # Reliability
 
 
@@ -303,7 +324,7 @@ def draws_plot(
     """The histogram of bootstrap means, the interval below it, and upright lines of the given kinds."""
     counts, edges = np.histogram(draws, _DRAW_BINS)
     values = [*edges, *interval, *lines.values()]
-    canvas = _Canvas(_axis(values, _X_TICKS), _axis([0, *counts], _Y_TICKS), x_label, f"of {len(draws):,} draws")
+    canvas = _Canvas(_axis(values, _X_TICKS), _axis([0, *counts], _Y_TICKS), x_label, f"of {len(draws):,} samples")
     ground = canvas.y(0)
     body = [
         *canvas.grid(),
@@ -313,7 +334,7 @@ def draws_plot(
     ]
     marks: list[Mark] = []
     for low, high, number in zip(edges[:-1], edges[1:], counts, strict=True):
-        about = [f"{decimal(low)} to {decimal(high)}", count(int(number), "draw")]
+        about = [f"{decimal(low)} to {decimal(high)}", count(int(number), "sample")]
         marks.append((canvas.x((low + high) / 2), canvas.y(number), about))
     description = f"Histogram of bootstrap means of {x_label}, from {decimal(edges[0])} to {decimal(edges[-1])}."
     return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
@@ -322,16 +343,17 @@ def draws_plot(
 # Documents
 
 
-def grade_strips(grades: Sequence[float], rankings: Mapping[str, Sequence[int]], highest: float) -> str:
-    """One line of cells for each ranking, first rank first: the higher the grade, the stronger the colour."""
+def grade_strips(rankings: Mapping[str, Sequence[float]], highest: float) -> str:
+    """One line of cells for each ranking, with the grades from the first rank on: the higher, the stronger the colour.
+
+    There is room for `STRIP_RANKS` of them.
+    """
     body = []
-    for line, (label, ranks) in enumerate(rankings.items()):
+    for line, (label, grades) in enumerate(rankings.items()):
         y = line * (_CELL + 6)
         body.append(f'<text class="tick" x="0" y="{y + 10}">{escaped(label)}</text>')
-        for rank, grade in sorted(zip(ranks, grades, strict=True)):
-            if not 1 <= rank <= _STRIP_RANKS:
-                continue
-            x = _STRIP_LABEL + (rank - 1) * (_CELL + _CELL_GAP)
+        for place, grade in enumerate(grades[:STRIP_RANKS]):
+            x = _STRIP_LABEL + place * (_CELL + _CELL_GAP)
             shade = 0.08 + 0.92 * max(0.0, grade) / highest if highest > 0 else 0.08
             body.append(
                 f'<rect class="cell" x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill-opacity="{shade:.2f}"/>'

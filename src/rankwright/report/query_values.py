@@ -9,23 +9,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.report.markup import count
-
 Values = npt.NDArray[np.float64]
 
-_LISTED = 5_000  # so many rows make a megabyte
+_IN_TABLE = 5_000  # so many rows make a megabyte
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class QueryValues:
-    """Queries that have a value by both rankers, from most worsened to most improved."""
+    """Queries that have a value by both rankers, from most harmed to most improved."""
 
     ids: list[str]
     chosen: Values
     baseline: Values
     difference: Values  # above 0 is better, whichever way the measure runs
     documents: list[int]
-    n_left_out: int
+    relevant: list[int]
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> QueryValues:
@@ -34,6 +33,7 @@ class QueryValues:
         values = np.array([queries["chosen"], queries["baseline"]], dtype=np.float64)  # None becomes NaN
         counted = np.flatnonzero(~np.isnan(values).any(axis=0))
         difference = values[0] - values[1]
+        difference[np.abs(difference) < _ROUNDING] = 0.0
         if report["lower_is_better"]:
             difference = -difference
         order = counted[np.argsort(difference[counted], kind="stable")]
@@ -43,24 +43,29 @@ class QueryValues:
             values[1, order],
             difference[order],
             [queries["documents"][i] for i in order],
-            values.shape[1] - len(counted),
+            [queries["relevant"][i] for i in order],
+        )
+
+    def with_relevant(self) -> QueryValues:
+        """Those with a relevant document: in the others no order of documents is better than another."""
+        kept = np.flatnonzero(self.relevant)
+        return QueryValues(
+            [self.ids[i] for i in kept],
+            self.chosen[kept],
+            self.baseline[kept],
+            self.difference[kept],
+            [self.documents[i] for i in kept],
+            [self.relevant[i] for i in kept],
         )
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
-    def listed(self) -> list[int]:
-        """The places of the queries that are listed one by one: of very many, those that changed most."""
-        most_changed = np.argsort(-np.abs(self.difference), kind="stable")[:_LISTED]
+    def in_table(self) -> list[int]:
+        """The places of the queries that get a row of a table: of very many, those that changed most."""
+        most_changed = np.argsort(-np.abs(self.difference), kind="stable")[:_IN_TABLE]
         return [int(place) for place in np.sort(most_changed)]
-
-    def list_title(self) -> str:
-        """What the list holds, in words."""
-        total = count(len(self), "query", "queries")
-        title = f"The {_LISTED:,} most changed of {total}" if len(self) > _LISTED else f"List of {total}"
-        left_out = count(self.n_left_out, "query", "queries")
-        return f"{title} ({left_out} without a value left out)" if self.n_left_out else title
 
     def columns(self) -> tuple[Values, Values, Values]:
         """Values by the chosen ranker, by the baseline, and the differences."""

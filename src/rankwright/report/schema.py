@@ -26,6 +26,7 @@ class _Named:
 
 
 _INTERVAL = (float, float)
+_PLACES = (int, int)  # first and last: tied documents may stand at any place between
 _CERTIFICATE = _Maybe(
     {"bound": float, "delta": float, "method": str, "n_queries": int, "guaranteed": bool, "doubts": [str]}
 )
@@ -33,9 +34,9 @@ _ESTIMATE = {"mean": float, "interval": _Maybe(_INTERVAL), "standard_error": _Ma
 _DOCUMENT = {
     "document": str,
     "grade": float,
-    "rank": int,
-    "baseline_rank": int,
-    "ideal_rank": int,
+    "ranks": _PLACES,
+    "baseline_ranks": _PLACES,
+    "ideal_ranks": _PLACES,
     "score": float,
     "contributions": [(str, float)],
 }
@@ -47,6 +48,12 @@ _STEP = {
     "selected": [str],
     "shared": _Maybe(float),  # of these, how many the rankers that were judged had, where each had its own
 }
+_PREPARED = {"name": str, "transform": str, "missing_share": float, "where_missing": _Maybe(str)}
+_PREPARATION = {
+    "chosen": str,
+    "tried": [{"name": str, "mean": float, "standard_error": _Maybe(float), "is_chosen": bool}],
+    "features": [_PREPARED],
+}
 _QUERY = {"query": str, "value": float, "baseline": float, "documents": [_DOCUMENT]}
 
 # Types stand for themselves (float: any finite number), sets for one of several texts, [shape] for a list of any
@@ -57,6 +64,7 @@ SHAPE = {
     "lower_is_better": bool,
     "convention": str,
     "evaluated_on": {"test", "validation", "cross-validation"},
+    "rule": _Maybe({"one-standard-error", "best"}),
     "n_queries": int,
     "n_features": _Maybe(int),
     "chosen": str,
@@ -72,10 +80,20 @@ SHAPE = {
         "certificate": _CERTIFICATE,
         "gain_certificate": _CERTIFICATE,
     },
+    "cost": _Maybe(
+        {
+            "features": int,
+            "of_features": _Maybe(float),  # of those used, where costs were given
+            "of_all_features": _Maybe(float),
+            "seconds": float,  # to score so many documents: the median of so many calls
+            "documents": int,
+            "calls": int,
+        }
+    ),
     "leaderboard": [
         {
             "ranker": str,
-            "setting": str,
+            "alpha": _Maybe(float),
             "features": int,
             "held_out": _Maybe(_ESTIMATE),
             "test": _Maybe(_ESTIMATE),
@@ -88,10 +106,18 @@ SHAPE = {
     "left_out": [{"ranker": str, "reason": str}],
     "alpha_paths": [{"ranker": str, "alphas": [float], "means": [float], "errors": [_Maybe(float)], "chosen": int}],
     "feature_path": _Maybe({"points": [_STEP], "chosen": int, "has_costs": bool}),
+    "preparation": _Maybe(_PREPARATION),
     "weights": [{"feature": str, "weight": float, "importance": float}],
-    "queries": {"ids": [str], "chosen": [_Maybe(float)], "baseline": [_Maybe(float)], "documents": [int]},
+    "queries": {
+        "ids": [str],
+        "chosen": [_Maybe(float)],
+        "baseline": [_Maybe(float)],
+        "documents": [int],
+        "relevant": [int],  # how many of these are relevant
+    },
     "worst": [_QUERY],
-    "changed": [_QUERY],
+    "improved": [_QUERY],
+    "harmed": [_QUERY],
     "health": {"facts": [(str, str)], "findings": [{"level": {"warning", "note"}, "text": str}]},
     "reproduce": {
         "command": _Maybe(str),
@@ -105,7 +131,7 @@ SHAPE = {
 def checked(report: Mapping[str, Any]) -> dict[str, Any]:
     """The report with every key of `SHAPE`, where what was left out is None."""
     result: dict[str, Any] = _checked(report, SHAPE, "")
-    _check_lengths(result["queries"], "queries", "ids", "chosen", "baseline", "documents")
+    _check_lengths(result["queries"], "queries", "ids", "chosen", "baseline", "documents", "relevant")
     for i, path in enumerate(result["alpha_paths"]):
         _check_lengths(path, f"alpha_paths[{i}]", "alphas", "means", "errors")
         _check_index(path["chosen"], len(path["alphas"]), f"alpha_paths[{i}].chosen")

@@ -8,9 +8,11 @@ from typing import Any
 from rankwright.report import plots
 from rankwright.report.markup import (
     MISSING,
+    amount,
     cautious,
     count,
     decimal,
+    duration,
     escaped,
     interval,
     name,
@@ -18,25 +20,26 @@ from rankwright.report.markup import (
     p_value,
     percent,
     signed,
+    strength,
     table,
     words,
 )
-from rankwright.report.sections.pieces import Report, choice, how
+from rankwright.report.sections.pieces import Report, badge, choice, how
 from rankwright.report.sections.trust import certificate_text
 
 _LEVEL = 0.05
 
 
 def summary(report: Report) -> str:
-    """The result in a few plain sentences, and as figures."""
+    """The result in a few plain sentences, as figures, and how to read these."""
     found = report["summary"]
     # A small gain would be rounded away.
     digits = 3 if abs(found["gain"]) >= 0.01 else 4
     value = f"<strong>{name(report['measure'])} of {decimal(found['mean'], digits)}</strong>"
     sentences = [
-        f"{name(report['chosen'])} reaches {value} {interval(found['interval'], digits)} on {_queries_text(report)}, "
-        f"{_gain_text(report, digits)} the baseline, {name(report['baseline'])}, with "
-        f"{decimal(found['baseline_mean'], digits)}.",
+        f"The chosen ranker, {name(report['chosen'])}, reaches {value} {interval(found['interval'], digits)} on "
+        f"{_queries_text(report)}. That is {_gain_text(report, digits)} the baseline, {name(report['baseline'])}, "
+        f"which reaches {decimal(found['baseline_mean'], digits)}.",
     ]
     if found["nothing_learned"]:
         sentences.append(f"<strong>Nothing was learned</strong>: {escaped(found['nothing_learned'])}.")
@@ -44,8 +47,9 @@ def summary(report: Report) -> str:
         sentences.append(_verdict(found))
     if found["certificate"]:
         sentences.append(certificate_text(report, digits))
-    sentences.append(f"It uses {_features_text(report)}.")
-    return f'<p class="lead">{" ".join(sentences)}</p>\n{_tiles(report, digits)}\n{how(_conditions(report))}'
+    sentences += [f"It uses {_features_text(report)}.", *_given_up(report)]
+    notes = "".join(f"<li>{note}</li>" for note in _notes(report))
+    return f'<p class="lead">{" ".join(sentences)}</p>\n{_tiles(report, digits)}\n<ul class="how">{notes}</ul>'
 
 
 def _queries_text(report: Report) -> str:
@@ -89,6 +93,22 @@ def _features_text(report: Report) -> str:
     return f"{used:,} of {count(report['n_features'], 'feature')}"
 
 
+def _given_up(report: Report) -> list[str]:
+    """What the rule preferred fewer or cheaper features to."""
+    chosen, best = (next((row for row in report["leaderboard"] if row[key]), None) for key in ("is_chosen", "is_best"))
+    if report["rule"] != "one-standard-error" or not chosen or not best or chosen is best or best["alpha"] is None:
+        return []
+    if not (chosen["held_out"] and best["held_out"]):
+        return []
+    gap = abs(best["held_out"]["mean"] - chosen["held_out"]["mean"])
+    preferred = "cheaper" if report["cost"] and report["cost"]["of_features"] is not None else "fewer"
+    return [
+        f"On held-out queries, {name(best['ranker'])} with {count(best['features'], 'feature')} is {decimal(gap)} "
+        "better. That is within one standard error of the difference, so the ranker with "
+        f"{preferred} features was chosen."
+    ]
+
+
 def _tiles(report: Report, digits: int) -> str:
     found = report["summary"]
     kind = ("better" if found["gain"] > 0 else "worse") if _is_significant(found) else ""
@@ -107,33 +127,72 @@ def _tiles(report: Report, digits: int) -> str:
         ),
     ]
     if found["certificate"]:
-        side = "at most" if report["lower_is_better"] else "at least"
+        side = "≤" if report["lower_is_better"] else "≥"
         share = percent(1 - found["certificate"]["delta"])
         is_certain = found["certificate"]["guaranteed"]
-        text = f"on new queries, {f'with {share} confidence' if is_certain else 'an estimate, not certified'}"
+        label = "certificate for new queries" if is_certain else "estimate for new queries"
+        text = f"with {share} confidence" if is_certain else "estimate only, not guaranteed"
         bound = cautious(found["certificate"]["bound"], digits, is_upper=report["lower_is_better"])
-        tiles.append((side, decimal(bound, digits), text, ""))
-    used, *of = _features_text(report).split(" ", 1)
-    tiles.append(("features", used, "used" if of[0].startswith("feature") else f"{of[0]} used", ""))
+        tiles.append((label, f"{side} {decimal(bound, digits)}", text, ""))
+    tiles += _cost_tiles(report)
     parts = [
-        f'<div><dt>{label}</dt><dd class="{kind}">{value}<span>{note}</span></dd></div>'
+        f'<div><dt>{label}</dt><dd class="{kind}">{value}<span class="note">{note}</span></dd></div>'
         for label, value, note, kind in tiles
     ]
     return f'<dl class="tiles">{"".join(parts)}</dl>'
 
 
-def _conditions(report: Report) -> str:
-    lower = " Lower is better." if report["lower_is_better"] else ""
-    source = {
-        "test": "These queries had no part in training or in any choice.",
-        "validation": "The same queries served to choose the ranker, so its value may be too good.",
-        "cross-validation": "Each query was ranked by a model trained without it; the choice of the ranker used all "
-        "of them, so its value may be a little too good.",
-    }[report["evaluated_on"]]
+def _cost_tiles(report: Report) -> list[tuple[str, str, str, str]]:
+    """What using the model takes."""
+    used, *of = _features_text(report).split(" ", 1)
+    tiles = [("features", used, "used" if of[0].startswith("feature") else f"{of[0]} used", "")]
+    cost = report["cost"]
+    if cost and cost["of_features"] is not None:
+        tiles.append(("cost of features", amount(cost["of_features"]), f"of {amount(cost['of_all_features'])}", ""))
+    if cost:
+        # The only figure that the same fit does not give again; its class lets a comparison of pages leave it out.
+        time = f'<span class="measured">{duration(cost["seconds"])}</span>'
+        tiles.append(("scoring time", time, f"for {count(cost['documents'], 'document')}", ""))
+    return tiles
+
+
+def _notes(report: Report) -> list[str]:
+    """How to read the figures: every word that needs it is explained where it is first used."""
+    certificate, cost = report["summary"]["certificate"], report["cost"]
+    notes = [
+        "Brackets are 95 % bootstrap intervals: the range that the mean stays in, in 95 of 100 cases, when as many "
+        "queries are drawn again at random from these." + (" Lower is better." if report["lower_is_better"] else "")
+    ]
+    if report["summary"]["p_value"] is not None:
+        notes.append("The p value is the probability that chance alone gives a difference at least this large.")
+    if certificate and certificate["guaranteed"]:
+        notes.append(
+            "The certificate is a bound for the mean over all new queries of the same kind, not only over those "
+            f"tested; it may be wrong with a probability of {percent(certificate['delta'])}."
+        )
+    notes.append(_source(report))
+    if cost:
+        notes.append(
+            f"The scoring time is the median of {cost['calls']} calls of <code>model.predict</code> in Python, each "
+            f"for {count(cost['documents'], 'document')} with features in memory, on the machine that ran the fit. "
+            "Computing the features is not included."
+        )
+    notes.append(f"{name(report['measure'])} follows the convention “{escaped(report['convention'])}”.")
+    return notes
+
+
+def _source(report: Report) -> str:
+    """What part the queries of the figures had in the fit."""
     certificate = report["summary"]["certificate"]
     if report["evaluated_on"] == "test" and certificate and certificate["doubts"]:
-        source = f"They are no honest test: {escaped('; '.join(certificate['doubts']))}."
-    return f"Brackets are 95 % bootstrap intervals.{lower} {source} Convention: {name(report['convention'])}."
+        return f"The test queries are not a fair test: {escaped('; '.join(certificate['doubts']))}."
+    return {
+        "test": "The test queries had no part in training or in any choice.",
+        "validation": "The validation queries were also used to choose the model, so the result may look better than "
+        "it is.",
+        "cross-validation": "Each query was ranked by a model that was trained without it. The same queries were used "
+        "to choose the model, so the result may look a little better than it is.",
+    }[report["evaluated_on"]]
 
 
 _SETS = {"test": "Test", "held_out": "Held out"}  # of queries, as columns of the leaderboard
@@ -141,46 +200,59 @@ _SETS = {"test": "Test", "held_out": "Held out"}  # of queries, as columns of th
 
 def leaderboard(report: Report) -> str:
     """The rankers that were tried, with their intervals."""
-    rows = report["leaderboard"]
+    sets = [kind for kind in _SETS if any(row[kind] for row in report["leaderboard"])]
+    rows = _best_first(report, sets[0]) if sets else report["leaderboard"]
     text = (
-        "Each dot is the mean over queries, its line the 95 % interval. p is the probability of a difference from the "
-        "best at least this large by chance alone, on the queries held out, corrected for the number of rankers (Holm)."
+        "Each dot is the mean over queries, and its line is the 95 % interval. p compares a ranker with the best one "
+        "on held-out queries. It is corrected by Holm's method, which makes p values larger to allow for the number of "
+        "rankers that are compared. λ is the strength of regularisation: the larger it is, the smaller the weights are "
+        "kept."
     )
     parts = [how(text)]
-    sets = [kind for kind in _SETS if any(row[kind] for row in rows)]
-    figures = {_SETS[kind]: _leaderboard_plot(report, kind) for kind in sets}
+    figures = {_SETS[kind]: _leaderboard_plot(report, rows, kind) for kind in sets}
     if figures:
-        parts.append(choice("Queries", figures) if len(figures) > 1 else next(iter(figures.values())))
+        shown = next(iter(figures.values()))
+        parts.append(choice("Queries", figures, is_wide=True) if len(figures) > 1 else shown)
     parts.append(_leaderboard_table(rows, sets) if rows else "<p>No ranker was tried.</p>")
     if report["left_out"]:
         reasons = "".join(f"<li>{name(row['ranker'])}: {escaped(row['reason'])}</li>" for row in report["left_out"])
-        parts.append(f"<p>Left out:</p>\n<ul>{reasons}</ul>")
+        parts.append(f"<p>Rankers that were left out:</p>\n<ul>{reasons}</ul>")
     return "\n".join(parts)
 
 
-def _leaderboard_plot(report: Report, kind: str) -> str:
-    shown = [(i, row) for i, row in enumerate(report["leaderboard"]) if row[kind]]
-    rows = [
+def _best_first(report: Report, kind: str) -> list[Mapping[str, Any]]:
+    """The rows that have a mean on these queries by it, then the others."""
+    sign = 1 if report["lower_is_better"] else -1
+    return sorted(
+        report["leaderboard"], key=lambda row: (row[kind] is None, sign * row[kind]["mean"] if row[kind] else 0)
+    )
+
+
+def _leaderboard_plot(report: Report, rows: Sequence[Mapping[str, Any]], kind: str) -> str:
+    """Best first on the queries that it shows; ``rows`` are those of the table, which marks refer to."""
+    place = {id(row): f"leaderboard-{i}" for i, row in enumerate(rows)}
+    shown = [row for row in _best_first(report, kind) if row[kind]]
+    drawn = [
         plots.Row(row["ranker"], row[kind]["mean"], row[kind]["interval"], "chosen" if row["is_chosen"] else "")
-        for _, row in shown
+        for row in shown
     ]
-    title = f"{name(report['measure'])}, queries: {_SETS[kind].lower()}; {plots.swatch('chosen', 'chosen')}"
+    queries = {"test": "test queries", "held_out": "held-out queries"}[kind]
+    title = f"{name(report['measure'])} on {queries}, best first; {plots.swatch('chosen', 'chosen')}"
     return plots.interval_plot(
-        f"leaderboard-{kind}", title, report["measure"], rows, [f"leaderboard-{i}" for i, _ in shown]
+        f"leaderboard-{kind}", title, report["measure"], drawn, [place[id(row)] for row in shown]
     )
 
 
 def _leaderboard_table(rows: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> str:
-    has_notes = any(row["note"] for row in rows)
-    columns = [*words("Ranker", "Setting"), *numbers("Features")]
-    columns += numbers(*(_SETS[kind] for kind in sets), "p") + words("Note") * has_notes
+    """What matters most stands first, where a phone shows it."""
+    columns = words("Ranker") + numbers(*(_SETS[kind] for kind in sets), "p (Holm)", "Features", "λ")
     lines = []
     for row in rows:
-        badges = [label for key, label in (("is_chosen", "chosen"), ("is_best", "best")) if row[key]]
-        ranker = name(row["ranker"]) + "".join(f' <span class="badge">{label}</span>' for label in badges)
-        cells = [ranker, escaped(row["setting"]) or MISSING, f"{row['features']:,}"]
-        cells += [_estimate(row[kind]) for kind in sets] + [p_value(row["p_value"])]
-        lines.append(cells + [escaped(row["note"] or "")] * has_notes)
+        marks = [badge(label) for key, label in (("is_chosen", "chosen"), ("is_best", "best held out")) if row[key]]
+        note = f" <small>{escaped(row['note'])}</small>" if row["note"] else ""
+        cells = [name(row["ranker"]) + "".join(marks) + note, *(_estimate(row[kind]) for kind in sets)]
+        cells += [p_value(row["p_value"]), f"{row['features']:,}", strength(row["alpha"])]
+        lines.append(cells)
     return table("leaderboard", columns, lines, label="Leaderboard", is_sortable=True)
 
 

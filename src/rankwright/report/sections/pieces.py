@@ -15,10 +15,16 @@ def how(text: str) -> str:
     return f'<p class="how">{text}</p>'
 
 
-def choice(label: str, figures: Mapping[str, str]) -> str:
-    """Figures of which a script shows one at a time; without one, all are shown."""
+def badge(label: str) -> str:
+    """A mark behind a name, such as that of the chosen ranker."""
+    return f' <span class="badge">{escaped(label)}</span>'
+
+
+def choice(label: str, figures: Mapping[str, str], *, is_wide: bool = False) -> str:
+    """Figures of which a script shows one at a time; without one, all are shown, wide ones below each other."""
     parts = [f'<div data-choice="{escaped(option)}">{drawing}</div>' for option, drawing in figures.items()]
-    return f'<div class="choice" data-label="{escaped(label)}">\n' + "\n".join(parts) + "\n</div>"
+    opening = f'<div class="choice{" wide" if is_wide else ""}" data-label="{escaped(label)}">'
+    return "\n".join([opening, *parts, "</div>"])
 
 
 def pair(*parts: str) -> str:

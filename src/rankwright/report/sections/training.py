@@ -15,10 +15,11 @@ from rankwright.report.markup import (
     name,
     numbers,
     percent,
+    strength,
     table,
     words,
 )
-from rankwright.report.sections.pieces import Report, choice, how, pair
+from rankwright.report.sections.pieces import Report, badge, choice, how, pair
 
 _SHOWN_WEIGHTS = 25
 
@@ -30,8 +31,8 @@ def features(report: Report) -> str:
         return "<p>No features were selected step by step, so there is no path to show.</p>"
     points = path["points"]
     text = (
-        "What more features bring: the line is the mean on queries held out, the band one standard error, the ring "
-        "the choice. Where the line is flat, fewer features do as well."
+        "What more features bring. The line is the mean on held-out queries, the band is one standard error to either "
+        "side, and the ring marks the choice. Where the line is flat, fewer features do as well."
     )
     x_values = {"Number": ("features", [point["features"] for point in points])}
     if path["has_costs"]:
@@ -43,20 +44,22 @@ def features(report: Report) -> str:
         rows = [f"step-{i}" for i in range(len(points))]
         figures[label] = plots.path_plot(f"features-{label.lower()}", title, (x_label, report["measure"]), drawn, rows)
     plot = choice("Axis", figures) if len(figures) > 1 else figures["Number"]
-    return "\n".join([how(text), plot, folded("The steps", _step_table(path), key="steps"), how(_whose(report))])
+    steps = folded("All steps of the selection", _step_table(path), key="steps")
+    return "\n".join([how(text), plot, steps, how(_whose(report))])
 
 
 def _whose(report: Report) -> str:
     """Which rankers the means are of, and which features are named."""
     if any(point["shared"] is not None for point in report["feature_path"]["points"]):
         return (
-            "Each mean is of rankers trained on parts of the queries, and every part selects its own features. The "
-            "steps name those that all training queries select; <em>shared</em> is how many of them the parts had, on "
-            "average."
+            "The means come from rankers that were each trained on a part of the queries, and each part selects its "
+            "own features. The steps name the features that all training queries select together. <em>Shared</em> is "
+            "the share of these that the parts selected as well, on average."
         )
     return (
-        "The steps name the features of the rankers that were judged, which were trained on the training queries. The "
-        "chosen number of features is then selected anew on all queries, and others may come out."
+        "The steps name the features of the rankers that were judged, which were trained on the training queries "
+        "alone. The final model selects the chosen number of features again, on training and validation queries "
+        "together, so its features may be others."
     )
 
 
@@ -70,7 +73,7 @@ def _step_table(path: Mapping[str, Any]) -> str:
         now = set(point["selected"])
         change = [f"+ {name(feature)}" for feature in point["selected"] if feature not in before]
         change += [f"− {name(feature)}" for feature in sorted(before - now)]
-        number = f"{point['features']:,}" + (' <span class="badge">chosen</span>' if i == path["chosen"] else "")
+        number = f"{point['features']:,}" + badge("chosen") * (i == path["chosen"])
         cost = [amount(point["cost"])] * path["has_costs"]
         share = [MISSING if point["shared"] is None else percent(round(point["shared"], 2))] * has_shares
         rows.append([number, *cost, decimal(point["mean"]), decimal(point["error"]), *share, ", ".join(change)])
@@ -78,37 +81,38 @@ def _step_table(path: Mapping[str, Any]) -> str:
     return table("step", columns, rows, label="Steps of the selection")
 
 
-def alphas(report: Report) -> str:
+def regularisation(report: Report) -> str:
     """Quality against the strength of regularisation."""
     paths = [path for path in report["alpha_paths"] if path["alphas"]]
     if not paths:
-        return "<p>No ranker had a strength of regularisation to choose.</p>"
+        return "<p>No ranker had a λ to choose.</p>"
     text = (
-        "How much the choice of regularisation matters to each ranker: the ring is the choice. If it stands at an end "
-        "of a line that still gets better, a wider grid may do so too."
+        "How much λ, the strength of regularisation, matters to each ranker. The line is the mean on held-out queries, "
+        "the band is one standard error to either side, and the ring marks the choice. If the ring is at the end of a "
+        "line that still gets better there, a λ beyond that end may do better."
     )
     figures = [_alpha_plot(report, path, i) for i, path in enumerate(paths)]
-    columns = numbers("Alpha", "Mean", "Standard error")
+    columns = numbers("λ", "Mean", "Standard error")
     tables = [
         f"<h3>{name(path['ranker'])}</h3>\n"
         + table(
-            f"alpha-{i}",
+            f"lambda-{i}",
             columns,
             [
-                [amount(a), decimal(m), decimal(e)]
-                for a, m, e in zip(path["alphas"], path["means"], path["errors"], strict=True)
+                [strength(a) + badge("chosen") * (j == path["chosen"]), decimal(m), decimal(e)]
+                for j, (a, m, e) in enumerate(zip(path["alphas"], path["means"], path["errors"], strict=True))
             ],
-            label=f"Alphas of {path['ranker']}",
+            label=f"λ of {path['ranker']}",
         )
         for i, path in enumerate(paths)
     ]
-    return "\n".join([how(text), pair(*figures), folded("The values", "\n".join(tables), key="alpha-values")])
+    return "\n".join([how(text), pair(*figures), folded("All values of λ", "\n".join(tables), key="lambda-values")])
 
 
 def _alpha_plot(report: Report, path: Mapping[str, Any], i: int) -> str:
     drawn = plots.Path(path["alphas"], path["means"], path["errors"], path["chosen"])
-    rows = [f"alpha-{i}-{j}" for j in range(len(path["alphas"]))]
-    return plots.path_plot(f"alpha-{i}", name(path["ranker"]), ("alpha", report["measure"]), drawn, rows)
+    rows = [f"lambda-{i}-{j}" for j in range(len(path["alphas"]))]
+    return plots.path_plot(f"lambda-{i}", name(path["ranker"]), ("λ", report["measure"]), drawn, rows)
 
 
 def weights(report: Report) -> str:
@@ -117,8 +121,9 @@ def weights(report: Report) -> str:
     if not used:
         return "<p>The chosen ranker has no weights to show.</p>"
     text = (
-        "Importance is the size of a weight times how much its feature varies among the documents of a query: how far "
-        "the feature moves scores. Weights of features that say nearly the same share what they have in common."
+        "Importance tells how far a feature moves scores. It is the size of the weight times how much the feature "
+        "varies among the documents of a query. Features that say nearly the same share their importance, so each of "
+        "them may look less important than they are together."
     )
     top = used[:_SHOWN_WEIGHTS]
     rows = [

@@ -27,39 +27,46 @@ from rankwright.report.sections.pieces import Report, how, pair
 
 
 def certificate_text(report: Report, digits: int = 4) -> str:
-    """What is certain of the mean on new queries, or what is estimated of it, in a sentence."""
+    """What is certain of the mean on new queries, or what is estimated of it."""
     certificate = report["summary"]["certificate"]
     side = "at most" if report["lower_is_better"] else "at least"
     bound = cautious(certificate["bound"], digits, is_upper=report["lower_is_better"])
-    return (
-        f"{assurance(certificate)} it is {side} <strong>{decimal(bound, digits)}</strong> "
-        "on average over new queries of the same kind."
-    )
+    told = f"{side} <strong>{decimal(bound, digits)}</strong>"
+    if certificate["guaranteed"]:
+        return f"{_confidence(certificate)}, the mean over new queries of the same kind is {told}."
+    return f"The mean over new queries of the same kind is estimated to be {told}. {_caveat(report, certificate)}"
 
 
-def assurance(certificate: Mapping[str, Any]) -> str:
-    """How sure a bound is, as the beginning of a sentence about it."""
-    if not certificate["guaranteed"]:
-        return "An estimate, not certified:"
+def _confidence(certificate: Mapping[str, Any]) -> str:
     return f"With {percent(1 - certificate['delta'])} confidence"
+
+
+def _caveat(report: Report, certificate: Mapping[str, Any]) -> str:
+    """Why a bound is no guarantee."""
+    if report["evaluated_on"] == "test":
+        return f"Estimate only: {escaped('; '.join(certificate['doubts']))}."
+    return "Estimate only: these queries were also used to choose the model. Pass <code>--test</code> for a guarantee."
 
 
 def reliability(report: Report) -> str:
     """Bootstrap and certificates, each in a plain sentence, and what they assume."""
     found, values = report["summary"], QueryValues.of(report)
-    text = "Would the same hold on other queries? Histograms show what the means might have been on other samples."
+    text = (
+        "Would the same hold on other queries? Each histogram shows the means of 2,000 samples, drawn at random from "
+        "the queries at hand."
+    )
     parts = [how(text)]
     if len(values) > 1 and np.ptp(values.difference) + np.ptp(values.chosen) > 0:
         parts.append(pair(*_draws(report, values)))
     parts.append(
-        "<p><strong>Bootstrap.</strong> When queries are drawn anew from those at hand, the mean gain lies within "
-        f"{interval(found['gain_interval'])} in 95 of 100 draws: so far does chance in the choice of queries move it. "
-        "Assumed: the queries are independent, and enough of them to stand for others.</p>"
+        f"<p><strong>Bootstrap.</strong> The mean gain lies within {interval(found['gain_interval'])} in 95 of 100 "
+        "samples. This range shows how much the result depends on which queries were sampled. It assumes that the "
+        "queries are independent of each other, and that there are enough of them to stand for others.</p>"
     )
     parts.append(f"<p><strong>{_kind(found['certificate'])}.</strong> {_certificate(report)}</p>")
     gain = found["gain_certificate"]
     if gain:
-        parts.append(f"<p><strong>{_kind(gain)} of the gain.</strong> {_gain_certificate(gain)}</p>")
+        parts.append(f"<p><strong>{_kind(gain)} of the gain.</strong> {_gain_certificate(report, gain)}</p>")
     return "\n".join(parts)
 
 
@@ -92,39 +99,40 @@ def _kind(certificate: Mapping[str, Any] | None) -> str:
 def _certificate(report: Report) -> str:
     certificate = report["summary"]["certificate"]
     if not certificate:
-        return "None: it needs a measure with a greatest value, and queries to hold it against."
+        return "There is none: it needs a measure whose greatest value is known, and queries to compute it from."
     return f"{certificate_text(report)} {_assumed(certificate)}"
 
 
-def _gain_certificate(certificate: Mapping[str, Any]) -> str:
+def _gain_certificate(report: Report, certificate: Mapping[str, Any]) -> str:
     bound = certificate["bound"]
-    said = (
-        f"{assurance(certificate)} the gain on average over new queries of the same kind is at least "
-        f"<strong>{signed(cautious(bound, 4, is_upper=False))}</strong>."
-    )
+    told = f"at least <strong>{signed(cautious(bound, 4, is_upper=False))}</strong>"
     if bound <= 0:
-        said += " So a gain is not certain."
+        told += ", so it is not certain that there is a gain"
+    if certificate["guaranteed"]:
+        said = f"{_confidence(certificate)}, the mean gain over new queries of the same kind is {told}."
+    else:
+        said = (
+            f"The mean gain over new queries of the same kind is estimated to be {told}. {_caveat(report, certificate)}"
+        )
     return f"{said} {_assumed(certificate)}"
 
 
 def _assumed(certificate: Mapping[str, Any]) -> str:
+    """What a bound is computed from, and under which conditions it holds."""
     queries_text = count(certificate["n_queries"], "query", "queries")
-    basis = f"Method: {escaped(certificate['method'])}, from {queries_text}."
-    if certificate["guaranteed"]:
-        return (
-            f"{basis} Assumed: the queries are drawn independently from where new ones come from, and had no part in "
-            "training or in any choice. Nothing is assumed about how values are distributed."
-        )
+    basis = f"It is computed from {queries_text} by the method “{escaped(certificate['method'])}”"
+    if not certificate["guaranteed"]:
+        return f"{basis}."
     return (
-        f"{basis} The confidence of {percent(1 - certificate['delta'])} is not guaranteed: "
-        f"{escaped('; '.join(certificate['doubts']))}."
+        f"{basis}. It assumes that these queries were drawn independently from the same source as new ones, and that "
+        "they had no part in training or in any choice. It assumes nothing about how values are distributed."
     )
 
 
 def health(report: Report) -> str:
     """What is odd about the data."""
     facts, findings = report["health"]["facts"], report["health"]["findings"]
-    parts = [how("What the data are like, and what about them may mislead a ranker or a measure.")]
+    parts = [how("What the training data are like, and what in them may mislead a ranker or a measure.")]
     if findings:
         items = [
             f'<li class="{level}"><strong>{level.capitalize()}:</strong> {escaped(text)}</li>'
@@ -132,7 +140,7 @@ def health(report: Report) -> str:
         ]
         parts.append(f'<ul class="findings">{"".join(items)}</ul>')
     else:
-        parts.append("<p>Nothing odd was found.</p>")
+        parts.append("<p>Nothing unusual was found.</p>")
     if facts:
         rows = [[escaped(label), escaped(value)] for label, value in facts]
         parts.append(table("fact", words("Fact", "Value"), rows, label="Facts about the data"))
@@ -157,7 +165,10 @@ def reproduce(report: Report) -> str:
     command = f'<pre tabindex="0"><code>{escaped(made["command"])}</code></pre>' if made["command"] else ""
     return "\n".join(
         [
-            how(f"The same command, files and versions give the same result. Seed: {made['seed']}."),
+            how(
+                f"The same command, files and versions give the same result; only the scoring time is measured anew. "
+                f"The seed of random numbers is {made['seed']}."
+            ),
             command,
             table("file", columns, files, label="Data files") if files else "",
             table("version", words("Package", "Version"), versions, label="Versions") if versions else "",
