@@ -242,7 +242,7 @@ def with_texts(value, text, key=None):
 
 
 def test_names_are_never_markup():
-    report = make_report(n_documents=40, preparation=make_preparation(3))
+    report = make_report(n_documents=60, preparation=make_preparation(3))
     report["queries"]["relevant"][0] = 0
     hostile, harmless = (Page(render_report(with_texts(report, text))) for text in (HOSTILE, "x" * len(HOSTILE)))
     assert hostile.faults == []
@@ -604,6 +604,13 @@ def test_documents_that_stand_high_in_any_ranking_are_shown():
     assert max(best[name] for name in shown) <= min(best[name] for name in best.keys() - shown)
     ranks = [int(row[0]) for row in rows]
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("number", [1, 30, 31, 50])
+def test_a_query_of_not_too_many_documents_has_all_in_its_table(number):
+    page = Page(render_report(make_report(n_documents=number, n_listed=1)))
+    assert len(page.rows("worst-0-document")) == number
+    assert "worst-0-others" not in page.ids
 
 
 def test_no_document_is_missing():

@@ -24,7 +24,7 @@ from rankwright.report.sections.pieces import Report, how
 
 Document = Mapping[str, Any]
 
-_IN_TABLE = 30  # documents of each query
+_ALL_UP_TO, _OF_MORE = 50, 30  # documents of a query in its table: all, or of more than 50 so many
 _RANKINGS = {"Rank": "ranks", "Baseline": "baseline_ranks", "Ideal": "ideal_ranks"}
 
 
@@ -85,10 +85,11 @@ def _documents(query: Mapping[str, Any], key: str) -> str:
         return "<p>No document is listed.</p>"
     # Those that stand high in any ranking are those that matter to a measure; a tied one may stand at the last place.
     by_interest = sorted(documents, key=lambda d: (min(d[ranks][1] for ranks in _RANKINGS.values()), d["ranks"]))
-    shown, others = (sorted(part, key=_by_rank) for part in (by_interest[:_IN_TABLE], by_interest[_IN_TABLE:]))
+    n_shown = len(documents) if len(documents) <= _ALL_UP_TO else _OF_MORE
+    shown, others = (sorted(part, key=_by_rank) for part in (by_interest[:n_shown], by_interest[n_shown:]))
     parts = [_strips(documents), _document_table(shown, key)]
     if others:
-        title = f"The other {count(len(others), 'document')}, lower in every ranking, as lines of CSV"
+        title = f"The other {count(len(others), 'document')}, as lines of CSV"
         parts.append(folded(title, _document_lines(others), key=f"{key}-others"))
     return "\n".join(parts)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.measures.significance import bootstrap_means
+from rankwright.measures.significance import RESAMPLES, bootstrap_means
 from rankwright.report import plots
 from rankwright.report.markup import (
     cautious,
@@ -52,8 +52,8 @@ def reliability(report: Report) -> str:
     """Bootstrap and certificates, each in a plain sentence, and what they assume."""
     found, values = report["summary"], QueryValues.of(report)
     text = (
-        "Would the same hold on other queries? Each histogram shows the means of 2,000 samples, drawn at random from "
-        "the queries at hand."
+        f"Would the same hold on other queries? Each histogram shows the means of {RESAMPLES:,} samples, drawn at "
+        "random from the queries at hand."
     )
     parts = [how(text)]
     if len(values) > 1 and np.ptp(values.difference) + np.ptp(values.chosen) > 0:
