@@ -66,7 +66,7 @@ def test_it_writes_what_the_command_writes(queries, tmp_path):
 
 def test_the_report_and_the_model_say_how_they_were_made(result, tmp_path):
     result.save(tmp_path / "out")
-    call = "rankwright.fit(train, test=test, measure='ndcg@10', rankers=['regression', 'rankrls'], folds=3, "
+    call = "rankwright.fit(train, test=test, measure='nDCG @ 10', rankers=['regression', 'rankrls'], folds=3, "
     call += "rule='one-standard-error', convention='default', delta=0.05, seed=0)"
     training = rw.load_model(tmp_path / "out" / "model.json").training_
     assert training["command"] == call
@@ -188,6 +188,13 @@ def test_a_folder_in_the_place_of_a_file(result, tmp_path):
 # What makes it the same fit
 
 
+def test_options_may_be_written_in_several_ways(queries):
+    one = rw.fit(queries[:30], rankers="rankrls", folds=3)
+    other = rw.fit(queries[:30], rankers=("rankrls",), folds=3, measure=rw.nDCG @ 10, convention="default", delta=0.01)
+    assert one.fingerprint == other.fingerprint
+    assert one.fingerprint != rw.fit(queries[:30], rankers="rankrls", folds=4).fingerprint
+
+
 def request(X, y, qid, **options):
     return Request({"train": rw.Queries(X, y, qid)}, {"measure": rw.nDCG @ 10, "seed": 0, **options}).fingerprint
 
@@ -208,5 +215,7 @@ def test_the_same_data_and_options_are_the_same_fit():
         request(X, y, qid, seed=1),
         request(X, y, qid, costs=[1, 2]),
         request(X, y, qid, convention=rw.CONVENTIONS["letor4"]),
+        request(X, y, qid, convention=rw.CONVENTIONS["default"]),
+        request(X, y, qid, convention=rw.CONVENTIONS["default"].but(empty=1)),
     ]
     assert len({same, *others}) == len(others) + 1

@@ -91,13 +91,14 @@ def fit(
     (LinearModel(RankRLS, 8 features, 8 with a weight), 'test')
     """
     check_delta(delta)
+    job = _Job(train, valid, test, measure, rankers, folds, rule, convention, costs, budget, seed, work, progress)
     given = {"train": train, "valid": valid, "test": test}
     options: dict[str, Any] = {
-        "measure": measure,
-        "rankers": rankers,
+        "measure": job.measure,
+        "rankers": [family.name for family in job.families],
         "folds": folds,
         "rule": rule,
-        "convention": convention,
+        "convention": job.convention,
         "baseline": baseline,
         "costs": costs,
         "delta": delta,
@@ -105,7 +106,6 @@ def fit(
         "seed": seed,
     }
     request = Request({role: queries for role, queries in given.items() if queries is not None}, options)
-    job = _Job(train, valid, test, measure, rankers, folds, rule, convention, costs, budget, seed, work, progress)
     return job.run(baseline, delta, request)
 
 

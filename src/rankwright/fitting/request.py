@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from rankwright._version import __version__
 from rankwright.data.queries import Queries
 from rankwright.fitting.work import fingerprint
-from rankwright.measures.conventions import Convention
+from rankwright.measures.conventions import CONVENTIONS, Convention
 from rankwright.measures.measure import Measure
 
 # What was trained does not depend on these: more time goes on from what is finished, and the rest only compares.
@@ -60,9 +60,9 @@ class Request:
 
 
 def _told(value: Any) -> str:
-    """An option as text; measures and conventions by their names, sequences as lists."""
+    """An option as text; measures and conventions by their names, unless these are changed, sequences as lists."""
     if isinstance(value, Convention):
-        return repr(value.name)
+        return repr(value.name if CONVENTIONS.get(value.name) == value else value)
     if isinstance(value, Measure):
         return repr(str(value))
     if isinstance(value, np.generic):
