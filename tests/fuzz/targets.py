@@ -74,6 +74,7 @@ class Letor(Target):
             b"2 qid:10 1:0.5 2:-1.5e-3 3:1 #docid = GX008 inc = 1\n0 qid:10 1:0.25 3:NULL # d2\n1 qid:7 2:1\n",
             b"1 qid:a 0:1 5:2\r\n\r\n# comment\r\n0 qid:b 1:3\r\n",
             b"1 1:1 2:3\n0 1:2\n0\n",
+            b"1 qid:1 1:NaN 2:N/A 3: 4:?\n0 qid:1 1:na 2:None 3:missing 4:1\n0 qid:2 1:-nan 3:2 4:\n",
             f"1 qid:1 {wide}\n0 qid:1 {wide} # x\n".encode() * 20,
             b"".join(b"%d qid:%d %d:1 %d:0.5\n" % (i % 3, i // 4, i + 1, i + 200) for i in range(60)),
         ]
@@ -134,7 +135,7 @@ def compare_with_reference(path: Path, content: bytes) -> None:
         expected = np.full(found.X.shape, fill)
         for r, row in enumerate(rows):
             for index, value in row.features.items():
-                expected[r, index - first] = fill if value is None else value
+                expected[r, index - first] = value
         x = found.X if isinstance(found.X, np.ndarray) else found.X.toarray()
         if not np.array_equal(x, expected.astype(x.dtype), equal_nan=True):
             raise Broken("other features than the reference reads")

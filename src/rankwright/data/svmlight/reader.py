@@ -57,7 +57,8 @@ def read_svmlight(
     zero_based : bool or "auto"
         Whether features are numbered from 0. "auto": they are if a feature 0 occurs.
     missing : "zero" or "nan"
-        What an absent feature or the value NULL becomes.
+        What a feature becomes that a line does not mention. A value that is given as missing (``7:NULL``, ``7:nan``
+        or another of the spellings in :mod:`rankwright.data.missing`, or nothing after ``7:``) is NaN in either case.
     """
     if zero_based not in (True, False, "auto"):
         raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
