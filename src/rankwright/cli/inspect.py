@@ -14,7 +14,9 @@ def inspect(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file: text, gzipped text or Parquet.")],
     missing: Annotated[
         str,
-        typer.Option(metavar="zero|nan", help="What absent features and NULL become; with nan they are counted."),
+        typer.Option(
+            metavar="zero|nan", help="What features become that a line of text does not mention; NULL is NaN."
+        ),
     ] = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -28,7 +30,7 @@ def inspect(
     Examples:
       rankwright inspect train.txt
       rankwright inspect train.parquet --json > train.json
-      rankwright inspect Feature_null.txt --missing nan
+      rankwright inspect sparse.txt --missing nan
     """
     from rankwright.data.files import read_queries
 

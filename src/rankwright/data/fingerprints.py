@@ -23,7 +23,8 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
 
     The two are those that lie farthest apart along a direction that is the same for all queries, so that the order of
     documents does not matter. Features count as float32, those that are 0 not at all, and all missing ones alike, so
-    that text, CSR and frames give the same. A query without any feature in these two documents has nothing to be known by, and no number.
+    that text, CSR and frames give the same. A query without any feature in these two documents has nothing to be
+    known by, and no number.
     """
     along = _along_a_direction(queries.X)
     top, bottom = (_of_rows(queries.X, _first_greatest(values, queries)) for values in (along, -along))
@@ -32,9 +33,9 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
 
 
 def _along_a_direction(x: Any) -> npt.NDArray[np.float64]:
-    """x · v for each row, with v between −1 and 1. A missing feature counts as 0, and so does a row with an infinite one.
+    """x · v for each row, with v between −1 and 1; a missing feature counts as 0, and so does a row that is not finite.
 
-    Were rows with missing features all alike, then in a set that has many of them the first row would be taken.
+    If rows with a missing feature were all alike, the choice among them would depend on their order.
     """
     with np.errstate(all="ignore"):
         if sp.issparse(x):  # v may be far longer than all that is stored
