@@ -20,7 +20,7 @@ def convert(
     missing: Annotated[
         str,
         typer.Option(
-            metavar="zero|nan", help="What features become that a line of text does not mention; NULL is NaN."
+            metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."
         ),
     ] = "zero",
 ) -> None:

@@ -15,7 +15,7 @@ def inspect(
     missing: Annotated[
         str,
         typer.Option(
-            metavar="zero|nan", help="What features become that a line of text does not mention; NULL is NaN."
+            metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."
         ),
     ] = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,

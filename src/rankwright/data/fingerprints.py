@@ -40,7 +40,8 @@ def _along_a_direction(x: Any) -> npt.NDArray[np.float64]:
     with np.errstate(all="ignore"):
         if sp.issparse(x):  # v may be far longer than all that is stored
             row = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-            along = np.bincount(row, _without_nan(x.data) * _direction(x.indices), minlength=x.shape[0])
+            products = _without_nan(x.data) * _direction(x.indices)
+            along = np.bincount(row, products, minlength=x.shape[0]).astype(np.float64, copy=False)
         else:
             direction = _direction(np.arange(x.shape[1])).astype(x.dtype)
             along = (x @ direction).astype(np.float64)
