@@ -22,9 +22,9 @@ def inspect(
 ) -> None:
     """Look a data file over and tell what looks wrong.
 
-    Tells its sizes and grades; queries that teach nothing; repeated and contradictory documents; features
-    that are constant, missing, infinite or the same as another; and features that leak the label, number
-    the documents or have extreme outliers.
+    Tells its sizes and grades; queries that teach nothing; repeated and contradictory documents; where values
+    are missing, and whether that is linked to the grade; features that are constant, infinite or the same as
+    another; and features that leak the label, number the documents or have extreme outliers.
 
     \b
     Examples:
