@@ -94,6 +94,26 @@ def _doc_id(rest: bytes) -> str:
     return "" if b" " in word or b"\t" in word or len(word) > LONGEST_ID else word.decode(errors="backslashreplace")
 
 
+def read_sizes(content: bytes) -> list[int]:
+    """How many rows each query has: a whole number on each line; blank lines may follow."""
+    text = re.sub(rb"[ \t\n\r\x0b\x0c]+\Z", b"", content.removeprefix(b"\xef\xbb\xbf"))
+    words = [line.strip() for line in text.split(b"\n")] if text else []
+    if not all(re.fullmatch(rb"[0-9]{1,18}", word) and int(word) for word in words):
+        raise Malformed("no sizes")
+    return list(map(int, words))
+
+
+def grouped_ids(rows: list[Row], sizes: list[int]) -> list[str]:
+    """The query of each row: those that the rows name, which must be of these sizes, or else 1, 2, …"""
+    if sum(sizes) != len(rows):
+        raise Malformed("the sizes do not add up to the rows")
+    numbers = [str(number) for number, size in enumerate(sizes, 1) for _ in range(size)]
+    ids = [row.qid for row in rows if row.qid is not None]
+    if ids and not len(set(zip(ids, numbers, strict=True))) == len(set(ids)) == len(sizes):
+        raise Malformed("the sizes are not those of the queries that the rows name")
+    return ids or numbers
+
+
 def read_scores(content: bytes) -> list[float]:
     """One number in each line; blank lines may follow."""
     lines = re.sub(rb"[ \t\n\r\x0b\x0c]+\Z", b"", content).split(b"\n")

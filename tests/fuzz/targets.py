@@ -141,6 +141,40 @@ def compare_with_reference(path: Path, content: bytes) -> None:
             raise Broken("other features than the reference reads")
 
 
+class Groups(Target):
+    """A file of group sizes and, behind a line of two dashes, the text that it stands beside."""
+
+    name, file_name = "groups", "sizes-and-text"
+
+    def good(self) -> list[bytes]:
+        rows = b"2 1:0.5 2:1\n0 1:0.25\n1 2:?\n0 1:3\n\n1 2:4 # d\n"
+        return [
+            b"2\n1\n2\n\n--\n" + rows,
+            b"5\r\n--\n" + rows,
+            b"2\n3\n--\n" + b"".join(b"%d qid:%d 1:%d\n" % (i % 2, i // 2, i) for i in range(4)) + b"0 qid:1\n",
+            b"30\n" * 3 + b"--\n" + b"".join(b"%d %d:1\n" % (i % 3, i + 1) for i in range(90)),
+        ]
+
+    def check(self, path: Path) -> None:
+        sizes, _, content = path.read_bytes().partition(b"--\n")
+        data, beside = path.with_name("grouped.txt"), path.with_name("grouped.txt.query")
+        data.write_bytes(content)
+        beside.write_bytes(sizes)
+        try:
+            rows = reference.read_letor(content)
+            expected = reference.grouped_ids(rows, reference.read_sizes(sizes))
+        except reference.Malformed as error:
+            _read(data, _options(content))
+            raise Broken(f"it was read, but {error}") from None
+        try:
+            found = _read(data, _options(content))
+        except rw.DataError as error:
+            if max((index for row in rows for index in row.features), default=0) <= _SMALL_INDEX:
+                raise Broken(f"refused, though it is right: {error}") from None
+            raise
+        same(_texts(found.qid.tolist()), expected, "query ids")
+
+
 def _options(content: bytes) -> dict[str, Any]:
     """How to read a file: always the same way for the same content."""
     ways = [(None, "zero"), (True, "zero"), (False, "zero"), (None, "nan"), (False, "nan")]
@@ -280,4 +314,4 @@ class Arrays(Target):
         arrays.fit_and_score(int(path.read_bytes()))
 
 
-TARGETS = {target.name: target() for target in (Letor, GzippedLetor, Csv, Parquet, Model, Scores, Arrays)}
+TARGETS = {target.name: target() for target in (Letor, GzippedLetor, Groups, Csv, Parquet, Model, Scores, Arrays)}
