@@ -19,9 +19,7 @@ def convert(
     ] = "float64",
     missing: Annotated[
         str,
-        typer.Option(
-            metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."
-        ),
+        typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
     ] = "zero",
 ) -> None:
     """Convert LETOR / SVMlight text to Parquet, and back.

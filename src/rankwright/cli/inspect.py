@@ -14,9 +14,7 @@ def inspect(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file: text, gzipped text or Parquet.")],
     missing: Annotated[
         str,
-        typer.Option(
-            metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."
-        ),
+        typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
     ] = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
