@@ -43,5 +43,9 @@ class ParseError(DataError):
         return (_rebuild_parse_error, (self.path, self.problem, self.line, self.column))
 
 
+class OneQueryWarning(UserWarning):
+    """Nothing says which query each row belongs to, so all rows are taken as one query."""
+
+
 def _rebuild_parse_error(path: str, problem: str, line: int | None, column: int | None) -> ParseError:
     return ParseError(path, problem, line=line, column=column)

@@ -30,6 +30,19 @@ def test_json_is_all_that_is_printed(run, data):
     assert told["one_document_queries"] == 1
 
 
+def test_missing_values_are_told(run, tmp_path):
+    path = tmp_path / "null.txt"
+    path.write_text("1 qid:1 1:NULL 2:1 3:?\n0 qid:1 1:2 2: 3:n/a\n0 qid:2 1:3 3:NaN\n")
+    ran = run("inspect", path, "--json")
+    features = json.loads(ran.out)["features"]
+    assert features["missing_throughout"] == ["f3"]
+    told = [(it["feature"], it["documents"], it["queries"], it["whole_queries"]) for it in features["missing"]]
+    assert told == [("f1", 1, 1, 0), ("f2", 1, 1, 0)]
+    absent = json.loads(run("inspect", path, "--missing", "nan", "--json").out)["features"]["missing"]
+    assert [(it["feature"], it["documents"], it["whole_queries"]) for it in absent] == [("f1", 1, 0), ("f2", 2, 1)]
+    assert "missing in every document" in run("inspect", path).out
+
+
 def test_reads_gzip_whatever_its_name(run, data, tmp_path):
     packed = tmp_path / "odd.name"
     packed.write_bytes(gzip.compress(data.read_bytes()))

@@ -45,12 +45,16 @@ ORDINARY = {
     "constant": np.full(ROWS, 0.1),
     "far apart": 10.0 ** RNG.uniform(-30, 30, ROWS),
     "times over years": times(10**9),
+    "half missing": sometimes(RNG.random(ROWS), "NULL"),
+    "missing in whole queries": np.where(QID % 2, "?", RNG.random(ROWS).astype(str)),
+    "missing throughout": np.full(ROWS, "n/a"),
     "with NaN and infinity": np.where(RNG.random(ROWS) < 0.1, np.nan, np.where(RNG.random(ROWS) < 0.1, np.inf, 0.3)),
 }
 EXACTING = {
     "times": times(1000),
     "times of a day": times(86_400),
     "some without a time": sometimes(times(1000), share=0.9),
+    "some with a missing time": sometimes(times(1000), "NULL", share=0.9),
     "alternately without": np.where(np.arange(ROWS) % 2, "0", times(1000).astype(str)),
     "alternately without, the other way": np.where(np.arange(ROWS) % 2, times(1000).astype(str), "-1"),
     "identifiers": RNG.integers(2**60, 2**60 + 2**20, ROWS) * 4,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.data.missing import MISSING_SPELLINGS
 from rankwright.data.svmlight import blocks, reader
 
 
@@ -28,7 +29,7 @@ def test_a_letor_file(tmp_path):
         "1 qid:10032 1:3 2:4e2 3:NULL #docid = GX044\n",
         dtype=np.float64,
     )
-    np.testing.assert_array_equal(queries.X, [[0.007477, -0.0015, 1], [0.603738, 0, 0.5], [3, 400, 0]])
+    np.testing.assert_array_equal(queries.X, [[0.007477, -0.0015, 1], [0.603738, 0, 0.5], [3, 400, np.nan]])
     np.testing.assert_array_equal(queries.y, [2, 0, 1])
     np.testing.assert_array_equal(queries.qid, [10002, 10002, 10032])
     assert queries.qid.dtype == np.int64
@@ -43,7 +44,8 @@ numbers = st.one_of(
     st.decimals(-1000, 1000, places=6, allow_nan=False).map("{:f}".format),
     st.floats(-1e6, 1e6).map("{:.3e}".format),
     st.floats(0, 1).map("{:.19f}".format),
-    st.sampled_from(["0", "-0", "1.", ".5", "+2.5", "-.25", "nan", "NaN", "inf", "-INF", "Infinity", "NULL", "1E5"]),
+    st.sampled_from(["0", "-0", "1.", ".5", "+2.5", "-.25", "nan", "-NaN", "inf", "-INF", "Infinity", "1E5"]),
+    st.sampled_from(["NULL", "null", "NaN", "NA", "n/a", "N/A", "None", "missing", "Missing", "?", ""]),
 )
 blanks = st.sampled_from([" ", "  ", "\t", " \t "])
 
@@ -64,8 +66,8 @@ def lines(draw):
     return text, float(grade), int(qid), features, doc
 
 
-def plain(value, fill):
-    return fill if value == "NULL" else float(value)
+def plain(value):
+    return np.nan if value.lower() in ("null", "nan", "na", "n/a", "none", "missing", "?", "") else float(value)
 
 
 @given(
@@ -92,7 +94,7 @@ def test_agrees_with_a_plain_reader(tmp_path_factory, rows, ending, fillers, fin
     expected = np.full((len(rows), width), fill)
     for r, (_, _, _, features, _) in enumerate(rows):
         for i, value in features:
-            expected[r, i - 1] = plain(value, fill)
+            expected[r, i - 1] = plain(value)
     np.testing.assert_array_equal(queries.X, expected.astype(dtype))
     np.testing.assert_array_equal(queries.y, [row[1] for row in rows])
     np.testing.assert_array_equal(queries.qid, [row[2] for row in rows])
@@ -267,11 +269,32 @@ def test_zero_based_is_found_out(tmp_path, tiny_blocks):
 def test_missing_features(tmp_path):
     text = "1 qid:1 1:1 3:NULL\n0 qid:1 2:5 3:6\n"
     np.testing.assert_array_equal(read(tmp_path, text, missing="nan").X, [[1, np.nan, np.nan], [np.nan, 5, 6]])
-    np.testing.assert_array_equal(read(tmp_path, text, missing="zero").X, [[1, 0, 0], [0, 5, 6]])
+    np.testing.assert_array_equal(read(tmp_path, text, missing="zero").X, [[1, 0, np.nan], [0, 5, 6]])
     csr = read(tmp_path, text, sparse=True).X
-    assert csr.nnz == 3
+    assert csr.nnz == 4  # a missing value is stored, a feature that is not mentioned is not
+    np.testing.assert_array_equal(csr.toarray(), [[1, 0, np.nan], [0, 5, 6]])
     with pytest.raises(rw.ParameterError, match="missing='nan' needs a dense array"):
         read(tmp_path, text, missing="nan", sparse=True)
+
+
+@pytest.mark.parametrize("word", [*MISSING_SPELLINGS, *(word.upper() for word in MISSING_SPELLINGS), "-nan", "+NaN"])
+@pytest.mark.parametrize(("sparse", "missing"), [(True, "zero"), (False, "zero"), (False, "nan")])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "#d\n", ""])
+def test_a_missing_value_is_nan_wherever_it_stands(tmp_path, word, sparse, missing, ending):
+    text = f"1 qid:1 1:{word} 2:1\t3:{word}\t4:2 7:{word}{ending}"
+    absent = np.nan if missing == "nan" else 0
+    row = read(tmp_path, text, sparse=sparse, missing=missing).X
+    row = row.toarray()[0] if sparse else row[0]
+    np.testing.assert_array_equal(row, [np.nan, 1, np.nan, 2, absent, absent, np.nan])
+
+
+def test_short_cells_without_values_are_not_taken_for_a_sparse_file(tmp_path, tiny_blocks):
+    """A cell of three characters, as short as it can be: a dense file may have more cells than it seems."""
+    text = "".join("1 qid:1 1: 2: 3:\n" for _ in range(200))
+    queries = read(tmp_path, text)
+    assert not sp.issparse(queries.X)
+    assert queries.X.shape == (200, 3)
+    assert np.isnan(queries.X).all()
 
 
 def test_sparse_files_become_csr_by_themselves(tmp_path, tiny_blocks):
@@ -365,7 +388,7 @@ BROKEN = {
     "no grade": ("\n\nqid:1 1:1", 3, 1, "expected a grade (a number), found 'qid:1'"),
     "NULL grade": ("NULL qid:1 1:1", 1, 1, "expected a grade (a number), found 'NULL'"),
     "negative grade": ("1 qid:1 1:1\n-1 qid:1 1:1", 2, 1, "finite and at least 0, found '-1'"),
-    "NaN grade": ("nan qid:1 1:1", 1, 1, "finite and at least 0, found 'nan'"),
+    "NaN grade": ("nan qid:1 1:1", 1, 1, "expected a grade (a number), found 'nan'"),
     "infinite grade": ("inf qid:1 1:1", 1, 1, "finite and at least 0, found 'inf'"),
     "overflowing grade": ("1e999 qid:1 1:1", 1, 1, "finite and at least 0, found '1e999'"),
     "qid missing on one line": ("1 qid:1 1:1\n1 1:1", 2, 3, "expected qid:<id>, as on the first line, found '1:1'"),
@@ -376,8 +399,13 @@ BROKEN = {
     "descending index": ("1 qid:1 2:1 1:2", 1, 13, "numbers that rise along the line, found '1:2'"),
     "index 0 and zero": ("1 qid:1 0:1 0:2", 1, 13, "numbers that rise along the line, found '0:2'"),
     "huge index": ("1 qid:1 99999999999:1", 1, 9, "expected a feature number up to 2147483646"),
-    "no value": ("1 qid:1 1: 2:1", 1, 11, "expected a number or NULL"),
-    "no value at the end": ("1 qid:1 1:", 1, 11, "expected a number or NULL, found the end of the line"),
+    "blank before a value": ("1 qid:1 1: 2", 1, 12, "expected <index>:<value>, found '2'"),
+    "sign alone": ("1 qid:1 1:- 2:1", 1, 11, "expected a number or NULL, found '-'"),
+    "signed NULL": ("1 qid:1 1:-NULL", 1, 11, "expected a number or NULL, found '-NULL'"),
+    "point before nan": ("1 qid:1 1:.nan", 1, 11, "expected a number or NULL, found '.nan'"),
+    "control character for a slash": ("1 qid:1 1:n\x0fa", 1, 11, "expected a number or NULL"),
+    "more than a spelling": ("1 qid:1 1:NULLS", 1, 11, "expected a number or NULL, found 'NULLS'"),
+    "less than a spelling": ("1 qid:1 1:nul 2:1", 1, 11, "expected a number or NULL, found 'nul'"),
     "no colon": ("1 qid:1 1 2:1", 1, 9, "expected <index>:<value>, found '1'"),
     "word for a value": ("1 qid:1 1:abc", 1, 11, "expected a number or NULL, found 'abc'"),
     "two points": ("1 qid:1 1:1.2.3", 1, 11, "expected a number or NULL, found '1.2.3'"),

@@ -72,6 +72,18 @@ def test_the_text_itself(tmp_path):
     )
 
 
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_missing_values_come_back(tmp_path, sparse, dtype):
+    """Beside zeros, which CSR does not store, and numbers so small that only Python writes them."""
+    X = np.array([[np.nan, 0, 2], [0, -np.nan, 5e-324], [0, 0, np.nan], [1, 2, 3]], dtype)
+    rw.write_svmlight(rw.Queries(sp.csr_array(X) if sparse else X, [1, 0, 2, 0], [1, 1, 2, 2]), tmp_path / "data.txt")
+    back = rw.read_svmlight(tmp_path / "data.txt", dtype=dtype, sparse=sparse)
+    np.testing.assert_array_equal(back.X.toarray() if sparse else back.X, X)
+    if sparse:
+        assert back.X.nnz == np.count_nonzero(X)
+
+
 def test_csr_writes_what_is_stored(tmp_path):
     stored = sp.csr_array((np.array([1.5, 0.0]), np.array([2, 40_000]), np.array([0, 1, 2])), shape=(2, 50_000))
     rw.write_svmlight(rw.Queries(stored, [1, 0], [3, 3]), tmp_path / "data.txt")

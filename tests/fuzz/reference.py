@@ -11,7 +11,8 @@ LARGEST_INDEX = 2**31 - 2
 _NUMBER = rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))"
 _GRADE = re.compile(rb"(%s)(?=[ \t\r#]|$)" % _NUMBER)
 _QID = re.compile(rb"qid:([^ \t\r#]*)")
-_FEATURE = re.compile(rb"([0-9]+):(%s|(?i:null))(?=[ \t\r#]|$)" % _NUMBER)
+_MISSING = rb"(?i:nan|null|na|n/a|none|missing|\?|)"
+_FEATURE = re.compile(rb"([0-9]+):(%s|%s)(?=[ \t\r#]|$)" % (_NUMBER, _MISSING))
 _DOC_ID = re.compile(rb"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE)
 
 
@@ -22,12 +23,12 @@ class Malformed(Exception):
 class Row(NamedTuple):
     grade: float
     qid: str | None
-    features: dict[int, float | None]
+    features: dict[int, float]
     doc_id: str
 
 
 def read_letor(content: bytes) -> list[Row]:
-    """The rows of a file; a feature that is NULL is None."""
+    """The rows of a file; a missing value is NaN."""
     content = content.removeprefix(b"\xef\xbb\xbf")  # the byte order mark of UTF-8
     rows = [row for line in content.split(b"\n") if (row := _row(line)) is not None]
     if not rows:
@@ -50,7 +51,7 @@ def _row(line: bytes) -> Row | None:
         if not 0 < len(found[1]) <= LONGEST_ID:
             raise Malformed(f"no query id: {line!r}")
         qid, rest = _utf8(found[1]), rest[found.end() :].lstrip(b" \t")
-    features: dict[int, float | None] = {}
+    features: dict[int, float] = {}
     while not _is_end(rest):
         found = _FEATURE.match(rest)
         if not found:
@@ -67,9 +68,9 @@ def _is_end(rest: bytes) -> bool:
     return rest in (b"", b"\r") or rest.startswith(b"#")
 
 
-def _value(text: bytes) -> float | None:
-    if text.lower() == b"null":
-        return None
+def _value(text: bytes) -> float:
+    if re.fullmatch(_MISSING, text):
+        return float("nan")
     value = float(text)
     if value in (float("inf"), float("-inf")) and b"i" not in text.lower():
         raise Malformed(f"{text!r} is too large")
@@ -91,6 +92,26 @@ def _doc_id(rest: bytes) -> str:
         return found[1].decode(errors="backslashreplace")
     word = comment.lstrip(b" \t")
     return "" if b" " in word or b"\t" in word or len(word) > LONGEST_ID else word.decode(errors="backslashreplace")
+
+
+def read_sizes(content: bytes) -> list[int]:
+    """How many rows each query has: a whole number on each line; blank lines may follow."""
+    text = re.sub(rb"[ \t\n\r\x0b\x0c]+\Z", b"", content.removeprefix(b"\xef\xbb\xbf"))
+    words = [line.strip() for line in text.split(b"\n")] if text else []
+    if not all(re.fullmatch(rb"[0-9]{1,18}", word) and int(word) for word in words):
+        raise Malformed("no sizes")
+    return list(map(int, words))
+
+
+def grouped_ids(rows: list[Row], sizes: list[int]) -> list[str]:
+    """The query of each row: those that the rows name, which must be of these sizes, or else 1, 2, …"""
+    if sum(sizes) != len(rows):
+        raise Malformed("the sizes do not add up to the rows")
+    numbers = [str(number) for number, size in enumerate(sizes, 1) for _ in range(size)]
+    ids = [row.qid for row in rows if row.qid is not None]
+    if ids and not len(set(zip(ids, numbers, strict=True))) == len(set(ids)) == len(sizes):
+        raise Malformed("the sizes are not those of the queries that the rows name")
+    return ids or numbers
 
 
 def read_scores(content: bytes) -> list[float]:

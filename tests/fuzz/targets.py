@@ -74,6 +74,7 @@ class Letor(Target):
             b"2 qid:10 1:0.5 2:-1.5e-3 3:1 #docid = GX008 inc = 1\n0 qid:10 1:0.25 3:NULL # d2\n1 qid:7 2:1\n",
             b"1 qid:a 0:1 5:2\r\n\r\n# comment\r\n0 qid:b 1:3\r\n",
             b"1 1:1 2:3\n0 1:2\n0\n",
+            b"1 qid:1 1:NaN 2:N/A 3: 4:?\n0 qid:1 1:na 2:None 3:missing 4:1\n0 qid:2 1:-nan 3:2 4:\n",
             f"1 qid:1 {wide}\n0 qid:1 {wide} # x\n".encode() * 20,
             b"".join(b"%d qid:%d %d:1 %d:0.5\n" % (i % 3, i // 4, i + 1, i + 200) for i in range(60)),
         ]
@@ -134,10 +135,44 @@ def compare_with_reference(path: Path, content: bytes) -> None:
         expected = np.full(found.X.shape, fill)
         for r, row in enumerate(rows):
             for index, value in row.features.items():
-                expected[r, index - first] = fill if value is None else value
+                expected[r, index - first] = value
         x = found.X if isinstance(found.X, np.ndarray) else found.X.toarray()
         if not np.array_equal(x, expected.astype(x.dtype), equal_nan=True):
             raise Broken("other features than the reference reads")
+
+
+class Groups(Target):
+    """A file of group sizes and, behind a line of two dashes, the text that it stands beside."""
+
+    name, file_name = "groups", "sizes-and-text"
+
+    def good(self) -> list[bytes]:
+        rows = b"2 1:0.5 2:1\n0 1:0.25\n1 2:?\n0 1:3\n\n1 2:4 # d\n"
+        return [
+            b"2\n1\n2\n\n--\n" + rows,
+            b"5\r\n--\n" + rows,
+            b"2\n3\n--\n" + b"".join(b"%d qid:%d 1:%d\n" % (i % 2, i // 2, i) for i in range(4)) + b"0 qid:1\n",
+            b"30\n" * 3 + b"--\n" + b"".join(b"%d %d:1\n" % (i % 3, i + 1) for i in range(90)),
+        ]
+
+    def check(self, path: Path) -> None:
+        sizes, _, content = path.read_bytes().partition(b"--\n")
+        data, beside = path.with_name("grouped.txt"), path.with_name("grouped.txt.query")
+        data.write_bytes(content)
+        beside.write_bytes(sizes)
+        try:
+            rows = reference.read_letor(content)
+            expected = reference.grouped_ids(rows, reference.read_sizes(sizes))
+        except reference.Malformed as error:
+            _read(data, _options(content))
+            raise Broken(f"it was read, but {error}") from None
+        try:
+            found = _read(data, _options(content))
+        except rw.DataError as error:
+            if max((index for row in rows for index in row.features), default=0) <= _SMALL_INDEX:
+                raise Broken(f"refused, though it is right: {error}") from None
+            raise
+        same(_texts(found.qid.tolist()), expected, "query ids")
 
 
 def _options(content: bytes) -> dict[str, Any]:
@@ -279,4 +314,4 @@ class Arrays(Target):
         arrays.fit_and_score(int(path.read_bytes()))
 
 
-TARGETS = {target.name: target() for target in (Letor, GzippedLetor, Csv, Parquet, Model, Scores, Arrays)}
+TARGETS = {target.name: target() for target in (Letor, GzippedLetor, Groups, Csv, Parquet, Model, Scores, Arrays)}

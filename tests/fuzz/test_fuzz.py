@@ -30,6 +30,26 @@ def test_good_input_is_read(target, tmp_path):
             assert rw.read_queries(tmp_path / target.file_name).n_documents > 0
 
 
+def test_good_groups_are_read(tmp_path):
+    target = TARGETS["groups"]
+    found = []
+    for content in target.good():
+        assert problem_with(target, content, tmp_path) is None
+        found.append(rw.read_queries(tmp_path / "grouped.txt").sizes.tolist())
+    assert found == [[2, 1, 2], [5], [2, 3], [30, 30, 30]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [(b"1 1:1\n", b"2\n"), (b"1 1:1\n", b"0\n1\n"), (b"1 1:1\n", b"\n1\n"), (b"1 1:1\n", b"x\n"),
+     (b"1 qid:1\n1 qid:2\n", b"2\n"), (b"1 qid:1\n1 qid:1\n", b"1\n1\n"),
+     (b"1 qid:1\n1 qid:2\n1 qid:1\n", b"1\n1\n1\n")],
+)  # fmt: skip
+def test_the_reference_refuses_groups(text, sizes):
+    with pytest.raises(reference.Malformed):
+        reference.grouped_ids(reference.read_letor(text), reference.read_sizes(sizes))
+
+
 def test_targets_are_named_alike():
     assert tuple(TARGETS) == fuzz.TARGETS
     assert {path.parent.name for path in KEPT} == set(TARGETS)
@@ -104,5 +124,5 @@ def test_the_reference_refuses(content):
 
 def test_the_reference_reads():
     (row, other) = reference.read_letor(b" 1\tqid:a  1:1 3:NULL # docid = x y\r\n\n# z\n0.5 qid:\xc3\xa9#z\n")
-    assert row == reference.Row(1.0, "a", {1: 1.0, 3: None}, "x")
+    assert repr(row) == repr(reference.Row(1.0, "a", {1: 1.0, 3: float("nan")}, "x"))
     assert other == reference.Row(0.5, "é", {}, "z")

@@ -60,7 +60,7 @@ def test_the_gap_of_the_hinge_is_a_certificate(offset, alpha, tol):
     X = np.array([[3.0, 4.0], [0.0, 0.0]]) + offset
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        ranker = rw.RankSVM(alpha, loss="hinge", tol=tol).fit(X, [1, 0])
+        ranker = rw.RankSVM(alpha, loss="hinge", tol=tol).fit(X, [1, 0], group=[2])
     assert ranker.gap_ >= 0
     assert ranker.objective_ - ranker.gap_ <= least * (1 + 1e-12)
     if ranker.converged_:
@@ -259,7 +259,7 @@ def test_regression_on_sparse_data_keeps_the_digits_of_a_feature_that_is_large_b
     late = X + offset * (np.arange(7) == 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ours = rw.RegressionRanker(0.5).fit(sp.csr_array(late), y)
+        ours = rw.RegressionRanker(0.5).fit(sp.csr_array(late), y, group=[len(y)])
     centred, target = X - X.mean(axis=0), y - y.mean()
     exact = np.linalg.solve(centred.T @ centred + 0.5 * np.eye(7), centred.T @ target)
     np.testing.assert_allclose(ours.coef_, exact, rtol=1e-7)

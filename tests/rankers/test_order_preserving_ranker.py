@@ -88,7 +88,7 @@ def test_one_document_and_equal_grades(loss):
     alone = rw.OrderPreservingRanker(loss=loss, standardize="dcg").fit(X, y, qid=np.arange(6))
     np.testing.assert_allclose(alone.coef_, 0, atol=1e-12)
     assert alone.objective_ == pytest.approx(sum(2**y - 1))  # φ(0) = 1 for both
-    equal = rw.OrderPreservingRanker(loss=loss, standardize="dcg").fit(X, np.ones(6))
+    equal = rw.OrderPreservingRanker(loss=loss, standardize="dcg").fit(X, np.ones(6), group=[6])
     np.testing.assert_allclose(equal.coef_, 0, atol=1e-12)
     assert equal.objective_ == pytest.approx(36.0)
     assert equal.rank(X).tolist() == [1, 2, 3, 4, 5, 6]

@@ -161,7 +161,7 @@ def test_predictions_are_sums_of_stumps():
 
 
 def test_entries_that_csr_has_twice_are_added():
-    ranker = rw.RankBoost(1).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    ranker = rw.RankBoost(1).fit([[0.0], [1.0], [3.0]], [0, 0, 1], group=[3])
     twice = sp.csr_matrix((np.ones(3), [0, 0, 0], [0, 1, 1, 3]), shape=(3, 1))
     np.testing.assert_array_equal(ranker.predict(twice), ranker.predict([[1.0], [0.0], [2.0]]))
     assert twice.nnz == 3
@@ -202,7 +202,7 @@ def test_values_rounded_to_float32_stay_on_their_side():
 @pytest.mark.parametrize("low", [-1e308, -5e-324, 0.0, 1.0, 1.7e308])
 def test_thresholds_between_numbers_near_the_ends_of_float64(low):
     for high in (np.nextafter(low, np.inf), 1.79e308):
-        ranker = rw.RankBoost(1).fit([[low], [high]], [0, 1])
+        ranker = rw.RankBoost(1).fit([[low], [high]], [0, 1], group=[2])
         assert ranker.rank([[low], [high]]).tolist() == [2, 1]
 
 
@@ -264,7 +264,7 @@ def test_the_number_of_threads_changes_nothing(n_thresholds, monkeypatch):
 
 def test_a_stump_with_all_pairs_right_is_the_last():
     X, y = np.array([[1.0, 3.0], [0.0, 2.0], [1.0, 1.0]]), [2, 0, 0]
-    ranker = rw.RankBoost(50).fit(X, y)
+    ranker = rw.RankBoost(50).fit(X, y, group=[len(y)])
     assert (ranker.stump_features_.tolist(), ranker.n_rounds_, len(ranker.path_)) == ([1], 1, 1)
     assert 10 < ranker.stump_weights_[0] < 20
     assert ranker.path_.agreements[0] == pytest.approx(1)
@@ -276,7 +276,7 @@ def test_many_rounds_on_data_that_can_be_ranked_right():
     X = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0], [1, 0, 0]], dtype=float)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ranker = rw.RankBoost(6000).fit(X, [1, 1, 1, 0, 0, 0])
+        ranker = rw.RankBoost(6000).fit(X, [1, 1, 1, 0, 0, 0], group=[6])
     assert ranker.n_rounds_ == 6000
     assert ranker.predict(X).max() > 800
     assert ranker.loss_ == 0

@@ -200,7 +200,7 @@ def test_bad_input(ranker):
     with pytest.raises(rw.DataError, match="valid has 1 features"):
         ranker().fit(X, y, qid=qid, valid=rw.Queries(X[:, :1], y, qid))
     with pytest.raises(rw.DataError, match="at least two queries"):
-        ranker(alpha=rw.search()).fit(X, y)
+        ranker(alpha=rw.search()).fit(X, y, group=[len(y)])
     with pytest.raises(rw.DataError, match="grades"):
         ranker().fit(X, -y - 1, qid=qid)
     with pytest.raises(ValueError, match="features"):

@@ -289,14 +289,14 @@ def test_one_document_queries_teach_nothing_and_hurt_nothing(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_one_query(loss):
     X, y, _ = collection(rows=25)
-    ranker = rw.RankSVM(0.5, loss=loss, tol=1e-6).fit(X, y)
+    ranker = rw.RankSVM(0.5, loss=loss, tol=1e-6).fit(X, y, group=[len(y)])
     objective = ref.PairObjective(X, ref.preorder_pairs(y, [0] * 25), loss, 0.5)
     assert ranker.objective_ == pytest.approx(objective.value(ranker.coef_), rel=1e-9)
     rng = np.random.default_rng(0)
     for direction in rng.standard_normal((30, 5)):
         assert objective.value(ranker.coef_ + 0.01 * direction) >= ranker.objective_ - ranker.gap_
     with pytest.raises(rw.DataError, match="at least two queries"):
-        rw.RankSVM(rw.search(), loss=loss).fit(X, y)
+        rw.RankSVM(rw.search(), loss=loss).fit(X, y, group=[len(y)])
 
 
 def test_in_scikit_learns_tools():

@@ -34,8 +34,8 @@ def test_a_stream_is_never_worse_than_learning_nothing(queries, loss, alpha):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_stream_one_query_at_a_time_in_any_order(queries, seed):
     """The first query may be a poor one to find a step length by: here it has no pairs, then few documents."""
-    ranker = rw.RankSVM(1.0, random_state=0).partial_fit(np.ones((3, 6)), [0, 0, 0])
-    ranker.partial_fit(np.eye(6)[:2], [1, 0])
+    ranker = rw.RankSVM(1.0, random_state=0).partial_fit(np.ones((3, 6)), [0, 0, 0], group=[3])
+    ranker.partial_fit(np.eye(6)[:2], [1, 0], group=[2])
     for q in np.random.default_rng(seed).permutation(60):
         ranker.partial_fit(queries[int(q)])
     assert ranker.score(queries) > 0.9 * rw.RankSVM(1.0).fit(queries).score(queries)
@@ -73,7 +73,7 @@ def test_offsets_of_queries_do_not_move_the_grid(queries):
 
 def test_slopes_that_are_equal_end_the_search():
     x = [[-570686.9875, 1750829.6643], [980152.0997, 506906.4596], [1073074.3676, -1564294.2876]]
-    ranker = rw.RankSVM(1e-6, loss="hinge").fit(x, [1, 0, 0])
+    ranker = rw.RankSVM(1e-6, loss="hinge").fit(x, [1, 0, 0], group=[3])
     assert np.isfinite(ranker.coef_).all()
     assert ranker.gap_ >= 0
 

@@ -483,7 +483,7 @@ def test_bad_data_are_refused():
     with pytest.raises(rw.DataError, match="grade"):
         ranker.fit(X, np.where(np.arange(len(y)) == 3, -1.0, y), qid=qid)
     with pytest.raises(rw.DataError, match="two queries"):
-        rw.StructuredRanker("ndcg@3", rw.search(1.0, 2.0)).fit(X, y)
+        rw.StructuredRanker("ndcg@3", rw.search(1.0, 2.0)).fit(X, y, group=[len(y)])
 
 
 def test_data_frames_keep_their_names():

@@ -487,7 +487,7 @@ def test_bad_parameters(options, problem):
 def test_impossible_data():
     X, y, qid = plain_collection(rows=30)
     with pytest.raises(rw.DataError, match="at least two"):
-        rw.GreedyRankRLS(1.0, 2).fit(X, y)
+        rw.GreedyRankRLS(1.0, 2).fit(X, y, group=[len(y)])
     X[4, 2] = np.inf
     for method, store in itertools.product(["gram", "stream", "direct"], [np.asarray, sp.csr_array]):
         with pytest.raises(rw.DataError, match=r"row 4 \(query .*\), feature 'f3': the value is inf"):

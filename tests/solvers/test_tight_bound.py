@@ -169,8 +169,8 @@ def test_one_query_needs_a_centre_or_validation_queries():
     """There is no regression whose λ could be chosen: the message tells what to give."""
     X, y, _ = collection(sizes=(8,))
     with pytest.raises(rw.DataError, match="center"):
-        rw.StructuredRanker("ndcg@3", bound="tight").fit(X, y)
-    ranker = rw.StructuredRanker("ndcg@3", bound="tight", center=CENTER).fit(X, y)
+        rw.StructuredRanker("ndcg@3", bound="tight").fit(X, y, group=[8])
+    ranker = rw.StructuredRanker("ndcg@3", bound="tight", center=CENTER).fit(X, y, group=[8])
     assert ranker.objective_ >= 0
 
 

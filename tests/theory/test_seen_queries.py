@@ -78,6 +78,51 @@ def test_queries_are_known_again_in_another_form(queries, change):
     assert set(query_fingerprints(change(train))) == set(query_fingerprints(train))
 
 
+@pytest.fixture(name="with_missing")
+def queries_with_missing_values(queries):
+    X = queries.X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.35] = np.nan
+    X[:, 2] = np.nan
+    return changed(queries[:30], X=X[: queries[:30].n_documents])
+
+
+def text_of(queries, spelling):
+    """LETOR text, written plainly, with another spelling of missing values than our own."""
+    rows = zip(queries.y.tolist(), queries.qid.tolist(), queries.X.tolist(), strict=True)
+    cells = (
+        (grade, query, " ".join(f"{j}:{spelling if x != x else repr(x)}" for j, x in enumerate(row, 1)))
+        for grade, query, row in rows
+    )
+    return "".join(f"{grade} qid:{query} {told}\n" for grade, query, told in cells)
+
+
+def test_missing_values_are_known_again_in_every_form(with_missing, tmp_path):
+    """Whatever the bits of NaN are, and whichever file or array they come from."""
+    expected = query_fingerprints(with_missing)
+    assert len(expected) == len(with_missing)
+    (tmp_path / "data.txt").write_text(text_of(with_missing, "N/A"))
+    other_bits = np.where(np.isnan(with_missing.X), -np.float64(np.nan), with_missing.X)
+    rw.write_parquet(with_missing, tmp_path / "data.parquet")
+    forms = {
+        "text": rw.read_svmlight(tmp_path / "data.txt", sparse=False),
+        "text as CSR": rw.read_svmlight(tmp_path / "data.txt", sparse=True),
+        "Parquet": rw.read_parquet(tmp_path / "data.parquet"),
+        "frame": rw.from_frame(with_missing.to_frame("pandas")),
+        "other bits": changed(with_missing, X=other_bits),
+        "CSR": changed(with_missing, X=sp.csr_array(other_bits)),
+        "in another order": changed(
+            with_missing, X=with_missing.X[::-1], y=with_missing.y[::-1], qid=with_missing.qid[::-1]
+        ),
+    }
+    for name, form in forms.items():
+        np.testing.assert_array_equal(query_fingerprints(form), expected, err_msg=name)
+
+
+def test_missing_values_are_not_zeros(with_missing):
+    filled = changed(with_missing, X=np.nan_to_num(with_missing.X))
+    assert not set(query_fingerprints(filled)) & set(query_fingerprints(with_missing))
+
+
 def test_other_queries_are_not_taken_for_them(queries):
     train = queries[:30]
     y = train.y.copy()

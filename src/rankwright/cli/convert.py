@@ -18,7 +18,8 @@ def convert(
         typer.Option(metavar="TYPE", help="Numbers of text: float64 is exact, float32 takes half the room."),
     ] = "float64",
     missing: Annotated[
-        str, typer.Option(metavar="zero|nan", help="What absent features and NULL in text become.")
+        str,
+        typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
     ] = "zero",
 ) -> None:
     """Convert LETOR / SVMlight text to Parquet, and back.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,7 +24,7 @@ from rankwright.cli.output import (
 )
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_record import command_text, data_records, digests_of
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import DataError, OneQueryWarning, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
@@ -261,7 +262,9 @@ def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> d
 
     read = {}
     for role, path in files.items():
-        with reading(path):
+        with reading(path), warnings.catch_warnings():
+            if role == "train" and "valid" not in files:  # one query alone is refused, in the same words
+                warnings.simplefilter("ignore", OneQueryWarning)
             read[role] = read_queries(path, label=columns["label"], qid=columns["qid"], doc=columns["doc"])
     widths = {queries.n_features for queries in read.values()}
     if len(widths) > 1 and not any(queries.has_feature_names for queries in read.values()):

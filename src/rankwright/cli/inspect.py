@@ -14,21 +14,21 @@ def inspect(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file: text, gzipped text or Parquet.")],
     missing: Annotated[
         str,
-        typer.Option(metavar="zero|nan", help="What absent features and NULL become; with nan they are counted."),
+        typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
     ] = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Look a data file over and tell what looks wrong.
 
-    Tells its sizes and grades; queries that teach nothing; repeated and contradictory documents; features
-    that are constant, missing, infinite or the same as another; and features that leak the label, number
-    the documents or have extreme outliers.
+    Tells its sizes and grades; queries that teach nothing; repeated and contradictory documents; where values
+    are missing, and whether that is linked to the grade; features that are constant, infinite or the same as
+    another; and features that leak the label, number the documents or have extreme outliers.
 
     \b
     Examples:
       rankwright inspect train.txt
       rankwright inspect train.parquet --json > train.json
-      rankwright inspect Feature_null.txt --missing nan
+      rankwright inspect sparse.txt --missing nan
     """
     from rankwright.data.files import read_queries
 

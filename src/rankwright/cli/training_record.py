@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.output import reading
 from rankwright.data.changes import told_if_changed
+from rankwright.data.paths import group_files
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
@@ -29,34 +30,54 @@ def command_text() -> str | None:
 def data_records(
     files: Mapping[str, Path], read: Mapping[str, Queries], digests: Mapping[str, str | None]
 ) -> list[dict[str, Any]]:
-    """What is remembered of each data file: its role and name, what it held, and what to know it again by."""
-    return [
-        {
+    """What is remembered of each data file: its role and name, what it held, and what to know it again by.
+
+    ``groups`` has the name and hash of the file of group sizes beside it, if there is one.
+    """
+    records: list[dict[str, Any]] = []
+    for role, path in files.items():
+        record: dict[str, Any] = {
             "role": role,
             "name": path.name,
             "sha256": digests[role],
             "queries": read[role].n_queries,
             "documents": read[role].n_documents,
         }
-        for role, path in files.items()
-    ]
+        for beside in group_files(path):
+            record["groups"] = {"name": beside.name, "sha256": digests[groups_of(role)]}
+        records.append(record)
+    return records
 
 
 @contextmanager
 def digests_of(files: Mapping[str, Path]) -> Iterator[dict[str, str | None]]:
     """SHA-256 of files, true of all that is read from them in the block: if one changes until its end, it is refused.
 
-    A pipe can be read only once, and has None.
+    A pipe can be read only once, and has None. A file of group sizes beside a data file stands under `groups_of` its
+    role.
     """
     digests: dict[str, str | None] = {}
     with ExitStack() as watched:
         for role, path in files.items():
-            digests[role] = None
-            if path.is_file():
-                watched.enter_context(told_if_changed(path))
-                with reading(path):
-                    digests[role] = file_digest(path)
+            digests[role] = _watched_digest(path, watched) if path.is_file() else None
+            for beside in group_files(path):  # if there are several, they say the same
+                digests[groups_of(role)] = _watched_digest(beside, watched)
         yield digests
+
+
+def _watched_digest(path: Path, watched: ExitStack) -> str:
+    watched.enter_context(told_if_changed(path))
+    with reading(path):
+        return file_digest(path)
+
+
+def groups_of(role: str) -> str:
+    """The name of the file of group sizes among digests.
+
+    >>> groups_of("train")
+    'groups of train'
+    """
+    return f"groups of {role}"
 
 
 def file_digest(path: Path) -> str:

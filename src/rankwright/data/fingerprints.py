@@ -22,8 +22,9 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
     """A number for each query, from its grades and the features of two of its documents; ascending.
 
     The two are those that lie farthest apart along a direction that is the same for all queries, so that the order of
-    documents does not matter. Features count as float32 and those that are 0 not at all, so that text, CSR and frames
-    give the same. A query without any feature in these two documents has nothing to be known by, and no number.
+    documents does not matter. Features count as float32, those that are 0 not at all, and all missing ones alike, so
+    that text, CSR and frames give the same. A query without any feature in these two documents has nothing to be
+    known by, and no number.
     """
     along = _along_a_direction(queries.X)
     top, bottom = (_of_rows(queries.X, _first_greatest(values, queries)) for values in (along, -along))
@@ -32,15 +33,29 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
 
 
 def _along_a_direction(x: Any) -> npt.NDArray[np.float64]:
-    """x · v for each row, with v between −1 and 1; 0 where a feature is not finite."""
+    """x · v for each row, with v between −1 and 1; a missing feature counts as 0, and so does a row that is not finite.
+
+    If rows with a missing feature were all alike, the choice among them would depend on their order.
+    """
     with np.errstate(all="ignore"):
         if sp.issparse(x):  # v may be far longer than all that is stored
             row = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-            along = np.bincount(row, x.data * _direction(x.indices), minlength=x.shape[0])
+            products = _without_nan(x.data) * _direction(x.indices)
+            along = np.bincount(row, products, minlength=x.shape[0]).astype(np.float64, copy=False)
         else:
-            along = (x @ _direction(np.arange(x.shape[1])).astype(x.dtype)).astype(np.float64)
-    finite: npt.NDArray[np.float64] = np.nan_to_num(along, posinf=0.0, neginf=0.0)
-    return finite
+            direction = _direction(np.arange(x.shape[1])).astype(x.dtype)
+            along = (x @ direction).astype(np.float64)
+            with_nan = np.flatnonzero(np.isnan(along))
+            step = max(1, _VALUES_AT_A_TIME // max(1, x.shape[1]))
+            for start in range(0, len(with_nan), step):
+                rows = with_nan[start : start + step]
+                along[rows] = _without_nan(x[rows]) @ direction
+    along[~np.isfinite(along)] = 0.0
+    return along
+
+
+def _without_nan(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.where(np.isnan(values), values.dtype.type(0), values)
 
 
 def _direction(columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -76,6 +91,7 @@ def _of_few_rows(taken: Any) -> Fingerprints:
     columns = taken.indices if is_sparse else np.arange(taken.shape[1])
     with np.errstate(over="ignore"):
         values = (taken.data if is_sparse else taken).astype(np.float32)
+    values[np.isnan(values)] = np.nan  # whose bits may differ
     numbers = _mixed(values.view(np.uint32) ^ _mixed(columns.astype(np.uint64)))
     numbers[values == 0] = 0
     sums: Fingerprints = _sums(numbers, taken.indptr) if is_sparse else numbers.sum(axis=1, dtype=np.uint64)

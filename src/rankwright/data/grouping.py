@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rankwright.data.arrays import refuse_masked
 from rankwright.data.ids import text_array
-from rankwright.errors import DataError
+from rankwright.errors import DataError, ParameterError
 
 
 class Grouping:
@@ -18,9 +18,17 @@ class Grouping:
 
     Queries stand in the order of their first rows, and a query's rows in the order they came.
     ``order`` is None when the rows of every query already stand together: then no gathering is needed.
+    ``why_one_query`` says why all rows are one query where nobody has said which query they belong to, else it is None.
     """
 
+    why_one_query: str | None = None
+
     def __init__(self, qid: npt.ArrayLike | None, n_rows: int) -> None:
+        if qid is None:
+            self.why_one_query = (
+                f"No qid was given, so all {n_rows:,} rows are taken as one query. Name the query of each row with "
+                "qid=, or say how many rows each query has with group=."
+            )
         self.qid = _query_ids(qid, n_rows)
         starts = _run_starts(self.qid)
         run_codes, first_runs = _codes_by_first_appearance(self.qid[starts])
@@ -43,6 +51,12 @@ class Grouping:
         grouping.order = None
         grouping._freeze()
         return grouping
+
+    @classmethod
+    def of_group(cls, group: npt.ArrayLike, n_rows: int) -> Grouping:
+        """Queries 1, 2, … of these sizes, whose rows stand one query after the other."""
+        sizes = _checked_group(group, n_rows)
+        return cls.of_sizes(np.arange(1, len(sizes) + 1), sizes)
 
     def _freeze(self) -> None:
         """Kernels take these for bounds: nobody may change them."""
@@ -141,6 +155,43 @@ def _numpy_would_merge(qid: list[Any] | tuple[Any, ...], ids: npt.NDArray[Any]) 
     if len(types) > 1 or (types == {int} and ids.dtype.kind == "f"):
         return True
     return ids.dtype.kind in "US" and any(("\0" if isinstance(v, str) else b"\0") in v for v in qid)
+
+
+def query_numbers(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The query of each row, 1, 2, …, of queries of these sizes whose rows stand one query after the other."""
+    return np.repeat(np.arange(1, len(sizes) + 1), sizes)
+
+
+def _checked_group(group: npt.ArrayLike, n_rows: int) -> npt.NDArray[np.int64]:
+    """How many rows each query has."""
+    try:
+        given = np.asanyarray(group)
+    except ValueError as error:  # lists of several lengths
+        raise DataError(f"group must be a list of whole numbers: {error}") from None
+    refuse_masked(given, "group")
+    are_numbers = given.ndim == 1 and given.dtype.kind in "iuf"
+    if not are_numbers or not np.isfinite(given).all() or not np.all(given == np.floor(given)):
+        raise DataError("group must be a list of whole numbers: how many rows each query has, one after the other")
+    hint = "; to name the query of each row, pass qid" if len(given) == n_rows else ""
+    if len(given) and given.min() < 1:
+        place = int(np.argmin(given)) + 1
+        raise DataError(f"group: query {place} has {given.min():g} rows: leave out queries without rows{hint}")
+    total = int(sum(given.tolist()))
+    if total != n_rows:
+        told = f"group: the sizes of {len(given):,} queries add up to {total:,} rows"
+        raise DataError(f"{told}, but there are {n_rows:,}{hint}")
+    return given.astype(np.int64)
+
+
+def check_qid_or_group(qid: Any, group: Any) -> None:
+    """Refuse both."""
+    if qid is not None and group is not None:
+        raise ParameterError("give qid (the query of each row) or group (how many rows each query has), not both")
+
+
+def run_sizes(ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """How many rows each run of equal ids has."""
+    return np.diff(np.append(_run_starts(ids), len(ids))).astype(np.int64)
 
 
 def _is_missing(value: Any) -> bool:

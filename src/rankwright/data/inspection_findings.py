@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankwright.data.inspection import FeatureFindings, Inspection
+    from rankwright.data.inspection import Inspection
+    from rankwright.data.inspection_features import FeatureFindings
+    from rankwright.data.inspection_missing import MissingValues
 
 _MOST_NAMES = 6
 
@@ -40,10 +42,17 @@ def _feature_findings(features: FeatureFindings) -> Iterator[Finding]:
     findings: list[tuple[str, Sequence[str]]] = [
         ("constant features", features.constant),
         ("constant within every query", features.constant_within_queries),
+        ("features with missing values", [f"{it.feature} ({share_text(it.share)})" for it in _most_missing(features)]),
+        ("missing in every document", features.missing_throughout),
         (
-            "features with NaN or infinity",
-            [f"{it.feature} ({_not_finite(it.nan, it.infinite)})" for it in features.not_finite],
+            "missing in whole queries",
+            [f"{it.feature} ({it.whole_queries:,})" for it in features.missing if it.whole_queries],
         ),
+        (
+            "missing is linked to the grade",
+            [f"{it.feature} ({_grades(it)})" for it in features.missing if it.linked_to_grade],
+        ),
+        ("features with infinite values", [f"{it.feature} ({it.documents:,})" for it in features.infinite]),
         ("duplicate features", [f"{it.feature} = {it.of}" for it in features.duplicates]),
         ("features that leak the label", [f"{it.feature} ({it.direction})" for it in features.leaks]),
         ("features that number documents", [f"{it.feature} ({it.kind})" for it in features.identifiers]),
@@ -59,5 +68,18 @@ def _listed(names: Sequence[str]) -> str:
     return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES:,} more"
 
 
-def _not_finite(nan: int, infinite: int) -> str:
-    return " and ".join(f"{count:,} {what}" for count, what in ((nan, "NaN"), (infinite, "infinite")) if count)
+def _most_missing(features: FeatureFindings) -> list[MissingValues]:
+    return sorted(features.missing, key=lambda it: -it.documents)
+
+
+def _grades(it: MissingValues) -> str:
+    return f"mean grade {it.grade_if_missing:.2f} without it, {it.grade_if_given:.2f} with it"
+
+
+def share_text(share: float) -> str:
+    """A share in percent; one that is above 0 is never shown as 0.
+
+    >>> share_text(0.354), share_text(0.00002)
+    ('35.4%', '<0.01%')
+    """
+    return f"{share:.1%}" if share >= 0.001 or share == 0 else f"{share:.2%}" if share >= 0.00005 else "<0.01%"

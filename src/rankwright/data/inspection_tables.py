@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -9,12 +10,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rankwright.data.inspection_findings import findings_of
+from rankwright.data.inspection_findings import findings_of, share_text
 
 if TYPE_CHECKING:
     from rankwright.data.inspection import GradeSummary, Inspection
+    from rankwright.data.inspection_missing import MissingValues
 
 _MOST_GRADES = 12
+_MOST_MISSING = 10
 
 
 def inspection_tables(found: Inspection) -> RenderableType:
@@ -22,6 +25,8 @@ def inspection_tables(found: Inspection) -> RenderableType:
     parts: list[RenderableType] = [_contents(found), Text()]
     if found.grades is not None and found.n_documents:
         parts += [_grades(found.grades, found.n_documents), Text()]
+    if found.features.missing:
+        parts += [_missing(found.features.missing, graded=found.grades is not None), Text()]
     return Group(*parts, _findings(found))
 
 
@@ -37,7 +42,9 @@ def _contents(found: Inspection) -> Table:
         if spread.least == spread.most:
             sizes = f"{spread.most:,} per query"
     if found.density is not None:
-        density = f", {_share(found.density)} of the values not zero"
+        density = f", {share_text(found.density)} of the values not zero"
+    if found.missing_values:
+        density += f", {share_text(found.missing_values / (found.n_documents * found.n_features))} missing"
     table.add_row("queries", f"{found.n_queries:,}", f"with {found.supervision}")
     table.add_row("documents", f"{found.n_documents:,}", sizes)
     table.add_row("features", f"{found.n_features:,}", f"{found.layout} {found.dtype}{density}")
@@ -53,12 +60,32 @@ def _grades(grades: GradeSummary, n_documents: int) -> Table:
     for header in ("grade", "documents", "share"):
         table.add_column(header, justify="right")
     for count in grades.histogram[:_MOST_GRADES]:
-        table.add_row(f"{count.grade:g}", f"{count.documents:,}", _share(count.documents / n_documents))
+        table.add_row(f"{count.grade:g}", f"{count.documents:,}", share_text(count.documents / n_documents))
     rest = grades.histogram[_MOST_GRADES:]
     if rest:
         documents = sum(count.documents for count in rest)
-        table.add_row(f"{len(rest):,} more", f"{documents:,}", _share(documents / n_documents))
+        table.add_row(f"{len(rest):,} more", f"{documents:,}", share_text(documents / n_documents))
     return table
+
+
+def _missing(features: Sequence[MissingValues], *, graded: bool) -> Table:
+    """Where values are missing, and whether the grade is another there; the features with most missing values first."""
+    table = _table()
+    table.add_column("missing", overflow="fold")
+    for header in ("documents", "share", "queries", "wholly", *(("grade without", "grade with") if graded else ())):
+        table.add_column(header, justify="right")
+    ordered = sorted(features, key=lambda it: -it.documents)
+    for it in ordered[:_MOST_MISSING]:
+        counts = (f"{it.documents:,}", share_text(it.share), f"{it.queries:,}", f"{it.whole_queries:,}")
+        grades = (_grade(it.grade_if_missing), _grade(it.grade_if_given)) if graded else ()
+        table.add_row(Text(it.feature), *counts, *grades)
+    if len(ordered) > _MOST_MISSING:
+        table.add_row(f"{len(ordered) - _MOST_MISSING:,} more")
+    return table
+
+
+def _grade(mean: float | None) -> str:
+    return "–" if mean is None else f"{mean:.2f}"
 
 
 def _findings(found: Inspection) -> RenderableType:
@@ -72,7 +99,3 @@ def _findings(found: Inspection) -> RenderableType:
     for what, count, which in rows:
         table.add_row(what, f"{count:,}", Text(which))
     return table
-
-
-def _share(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.001 or share == 0 else f"{share:.2%}" if share >= 0.00005 else "<0.01%"

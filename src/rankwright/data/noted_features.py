@@ -28,7 +28,8 @@ def check_noted_features(estimator: Any, queries: Queries, what: str, known: str
         raise DataError(f"{what} has other features than {known}, or has them in another order")
 
 
-def check_comes_alone(y: Any, qid: Any) -> None:
-    """Refuse y or qid beside Queries."""
-    if y is not None or qid is not None:
-        raise ParameterError("y and qid are part of the Queries that were given as X: leave them out")
+def check_comes_alone(y: Any, qid: Any, group: Any = None) -> None:
+    """Refuse y, qid or group beside Queries."""
+    if y is not None or qid is not None or group is not None:
+        told = "y and qid" if group is None else "y, qid and group"
+        raise ParameterError(f"{told} are part of the Queries that were given as X: leave them out")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 # How the names of files end while they are written: the process, and something of its own.
 TEMPORARY_ENDING = r"\.\d+-[0-9a-f]{8}\.part"
+_GROUP_ENDINGS = (".query", ".group", ".query.gz", ".group.gz")
 _STREAM_FOLDERS = (("/", "dev"), ("/", "proc"))  # names in them stand for open pipes and devices
 
 
@@ -25,6 +26,17 @@ def input_file(path: str | os.PathLike[str]) -> Path:
     if not checked.exists():
         raise FileNotFoundError(f"{checked}: there is no such file")
     return checked
+
+
+def group_files(path: str | os.PathLike[str]) -> list[Path]:
+    """The files beside a data file that give the sizes of its queries: ``rank.train.query`` beside ``rank.train``.
+
+    ``rank.train.gz`` may have ``rank.train.query`` beside it, too.
+    """
+    data = Path(path)
+    names = dict.fromkeys((data.name, data.name.removesuffix(".gz")))
+    beside = (data.with_name(name + ending) for name in names for ending in _GROUP_ENDINGS)
+    return [file for file in beside if file.is_file()] if data.is_file() else []
 
 
 @contextmanager

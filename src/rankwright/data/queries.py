@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.arrays import checked_features, real_numbers, refuse_masked
-from rankwright.data.grouping import Grouping, own_and_frozen
+from rankwright.data.grouping import Grouping, check_qid_or_group, own_and_frozen
 from rankwright.data.ids import text_array
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import DataError
@@ -35,8 +35,11 @@ class Queries:
         The supervision; a plain array is grades.
     qid : array or None
         The query of each row, of any type. The rows of a query need not stand together; rows keep
-        the order they are given in. None: all rows are one query.
+        the order they are given in. None: all rows are one query, unless there is a ``group``.
     feature_names, doc_ids : sequences of str, optional
+    group : array, optional
+        Instead of qid: how many rows each query has, one query after the other, as LightGBM takes them. The
+        queries get the ids 1, 2, …
 
     Examples
     --------
@@ -46,6 +49,8 @@ class Queries:
     Queries(2 queries, 3 documents, 1 feature, grades 0–2)
     >>> queries[0].y, queries[0].qid
     (array([0., 2.]), array(['b', 'b'], dtype='<U1'))
+    >>> rw.Queries([[1.0], [2.0], [3.0]], y=[0, 1, 2], group=[2, 1]).qid
+    array([1, 1, 2])
     """
 
     __slots__ = ("_feature_names", "_grouping", "_supervision", "_x", "doc_ids")
@@ -64,7 +69,9 @@ class Queries:
         *,
         feature_names: Sequence[str] | None = None,
         doc_ids: npt.ArrayLike | None = None,
+        group: npt.ArrayLike | None = None,
     ) -> None:
+        check_qid_or_group(qid, group)
         supervision = y if isinstance(y, FullRanking | PreferenceGraph | Grades) else Grades(y)  # type: ignore[arg-type]
         x, names = _features(X, len(supervision))
         if x.shape[0] != len(supervision):
@@ -72,7 +79,7 @@ class Queries:
         self._set(
             x,
             supervision,
-            Grouping(qid, len(supervision)),
+            Grouping(qid, len(supervision)) if group is None else Grouping.of_group(group, len(supervision)),
             _feature_names(names if feature_names is None else feature_names, x.shape[1]),
             _doc_ids(doc_ids, len(supervision)),
         )

@@ -56,7 +56,8 @@ def load_letor(
     dtype : float32, float64 or None
         The type of the features. None: float32 if that loses nothing that matters within queries, else float64.
     missing : "zero" or "nan"
-        The value of features that a line does not give, and of ``NULL``.
+        The value of features that a line does not mention. ``NULL`` and other spellings of a missing value are NaN
+        in either case.
 
     Returns
     -------

@@ -56,7 +56,11 @@ class FitData:
             check_same_features("the validation data", valid, train)
         check_learnable("the training data", train)
         if valid is None and train.n_queries < 2:
-            raise DataError("one query cannot be judged by others: give validation data")
+            raise DataError(
+                train.grouping.why_one_query
+                or "there is only one query, but a ranker is judged by queries that it was not trained on: give more "
+                "queries, or validation data"
+            )
         scale = within_query_spread(train)
         return cls(
             scaled(train, scale),

@@ -18,6 +18,7 @@ from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.grouping import Grouping
 from rankwright.data.learnable import nothing_to_learn
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
+from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.queries import Queries
 from rankwright.data.width import check_width
 from rankwright.errors import DataError, ParameterError
@@ -49,12 +50,17 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     _n_training_queries = 1
     _seen_queries: dict[str, list[Fingerprints]]  # what it was trained on ("train"), and chosen by ("valid")
 
-    def _training_queries(self, X: Any, y: Any, qid: Any, *, reset: bool = True, are_all: bool = True) -> Queries:
-        """Queries as given, or made of X, y and qid; notes (``reset``) or checks the number and names of features.
+    def _training_queries(
+        self, X: Any, y: Any, qid: Any, group: Any = None, *, reset: bool = True, are_all: bool = True
+    ) -> Queries:
+        """Queries as given, or made of X, y and qid or group; notes (``reset``) or checks number and names of features.
 
-        Warns of queries that no order can be learned from, unless more are to come.
+        Warns of rows that nothing divides into queries, and of queries that no order can be learned from, unless more
+        are to come.
         """
-        queries = self._given_queries(X, y, qid, reset=reset)
+        queries = self._given_queries(X, y, qid, group, reset=reset)
+        if not isinstance(X, Queries):
+            warn_of_one_query(queries)
         check_width(queries)
         self._n_training_queries = queries.n_queries
         before = [] if reset else self._seen_queries["train"]
@@ -73,9 +79,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """The queries with the features that are trained on."""
         return queries
 
-    def _given_queries(self, X: Any, y: Any, qid: Any, *, reset: bool) -> Queries:
+    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
         if isinstance(X, Queries):
-            check_comes_alone(y, qid)
+            check_comes_alone(y, qid, group)
             if reset:
                 note_features(self, X)
             else:
@@ -83,7 +89,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             return X
         self._check_has_grades(y)
         x = self._validated(X, reset=reset)
-        return Queries(x, y, qid, feature_names=getattr(self, "feature_names_in_", None))
+        return Queries(x, y, qid, group=group, feature_names=getattr(self, "feature_names_in_", None))
 
     def _check_has_grades(self, y: Any) -> None:
         if y is None:

@@ -38,16 +38,24 @@ class ClosedFormRanker(Ranker):
     alpha: float | Search
     rule: Rule
 
-    def fit(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None, *, valid: Queries | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: npt.ArrayLike | None = None,
+        *,
+        group: npt.ArrayLike | None = None,
+        valid: Queries | None = None,
+    ) -> Self:
         """Learn the weights; a λ that is searched for is chosen by ``valid`` if given, else by leave-query-out.
 
-        X may be `Queries`, which bring y and qid with them.
+        X may be `Queries`, which bring y and qid with them. ``group`` is how many rows each query has, instead of qid.
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         if len(alphas) > 1 and not measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
-        queries, held_out = self._training_queries(X, y, qid), self._validation_queries(valid)
+        queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         weights = self._solve(queries, alphas)
         lqo: list[dict[Measure, Estimate]] = []
         told: list[dict[Measure, Estimate]] = []

@@ -158,19 +158,21 @@ class GreedyRankRLS(LinearRanker):
         y: Any = None,
         qid: npt.ArrayLike | None = None,
         *,
+        group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
         """Select features and learn their weights.
 
-        X may be `Queries`, which bring y and qid with them. ``progress(done, total)`` is called after each step.
+        X may be `Queries`, which bring y and qid with them. ``group`` is how many rows each query has, instead of qid.
+        ``progress(done, total)`` is called after each step.
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
-        queries = self._training_queries(X, y, qid)
+        queries = self._training_queries(X, y, qid, group)
         if queries.n_queries < 2:
             raise DataError(
-                "greedy selection leaves queries out, so it needs at least two of them: give qid "
+                "greedy selection leaves queries out, so it needs at least two of them: give qid or group "
                 f"(n_queries={queries.n_queries}, n_samples={queries.n_documents})"
             )
         if self.tell not in ("all", "deciding"):

@@ -118,7 +118,9 @@ class LossRanker(PathRanker):
                 break
         return Solution(point.weights, point.value, gap, converged, epoch)
 
-    def partial_fit(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None, *, group: npt.ArrayLike | None = None
+    ) -> Self:
         """Go on learning from more queries of a stream, each once, by averaged stochastic gradient descent.
 
         λ counts as in ``fit`` on all queries seen so far. alpha must be a number, and stay the same. The first call,
@@ -131,7 +133,7 @@ class LossRanker(PathRanker):
         is_new = not hasattr(self, "_stream")
         if not is_new and alpha != self._stream.alpha:
             raise ParameterError(f"alpha was {self._stream.alpha:g} when the stream began, and cannot become {alpha:g}")
-        queries = self._training_queries(X, y, qid, reset=is_new, are_all=False)
+        queries = self._training_queries(X, y, qid, group, reset=is_new, are_all=False)
         check_features(queries)  # once it is in the weights it stays
         check_magnitude(queries)
         features, losses = FeatureProducts(queries), loss.on(queries)

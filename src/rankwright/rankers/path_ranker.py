@@ -85,17 +85,19 @@ class PathRanker(LinearRanker):
         y: Any = None,
         qid: npt.ArrayLike | None = None,
         *,
+        group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         sample_weight: npt.ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn the weights. X may be `Queries`, which bring y and qid with them.
 
-        An alpha that is searched for is chosen on ``valid`` if given, else by cross-validation over ``folds`` parts of
-        the queries. ``sample_weight`` weighs queries: a number for each of them, in the order of their first rows, or
-        one for each row. ``progress`` is called with an `Iteration` after every step of the solver.
+        ``group`` is how many rows each query has, instead of qid. An alpha that is searched for is chosen on ``valid``
+        if given, else by cross-validation over ``folds`` parts of the queries. ``sample_weight`` weighs queries: a
+        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with an
+        `Iteration` after every step of the solver.
         """
-        task = self._task(X, y, qid, valid, sample_weight)
+        task = self._task(X, y, qid, valid, sample_weight, group)
         features = FeatureProducts(task.queries)
         is_free = isinstance(self.alpha, Search) and self.alpha.values is None
         alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
@@ -151,11 +153,11 @@ class PathRanker(LinearRanker):
 
     # What is asked for
 
-    def _task(self, X: Any, y: Any, qid: Any, valid: Any, sample_weight: Any) -> Task:
+    def _task(self, X: Any, y: Any, qid: Any, valid: Any, sample_weight: Any, group: Any = None) -> Task:
         loss = self._loss()
         self._check_parameters()
         measures, convention = self._told_measures(), convention_of(self.convention)
-        queries, held_out = self._training_queries(X, y, qid), self._validation_queries(valid)
+        queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
         check_magnitude(queries)

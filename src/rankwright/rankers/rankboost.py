@@ -144,18 +144,20 @@ class RankBoost(StumpRanker):
         y: Any = None,
         qid: npt.ArrayLike | None = None,
         *,
+        group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         sample_weight: npt.ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn the stumps. X may be `Queries`, which bring y and qid with them.
 
-        ``sample_weight`` weighs queries: a number for each of them, in the order of their first rows, or one for each
-        row. ``progress(done, total)`` is called after each round.
+        ``group`` is how many rows each query has, instead of qid. ``sample_weight`` weighs queries: a number for each
+        of them, in the order of their first rows, or one for each row. ``progress(done, total)`` is called after each
+        round.
         """
         self._check_parameters()
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
-        queries, held_out = self._training_queries(X, y, qid), self._validation_queries(valid)
+        queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.patience is not None and (held_out is None or not measures):
             raise ParameterError("patience needs validation queries (fit(…, valid=…)) and a measure")
         if queries.n_documents == 0 or queries.n_features == 0:

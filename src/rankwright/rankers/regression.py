@@ -41,7 +41,7 @@ class RegressionRanker(LinearClosedFormRanker):
     Examples
     --------
     >>> import rankwright as rw
-    >>> rw.RegressionRanker(alpha=1e-9).fit([[0.0], [1.0], [2.0]], [1, 2, 3]).predict([[3.0]]).round(6)
+    >>> rw.RegressionRanker(alpha=1e-9).fit([[0.0], [1.0], [2.0]], [1, 2, 3], group=[3]).predict([[3.0]]).round(6)
     array([4.])
     """
 

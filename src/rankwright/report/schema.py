@@ -122,7 +122,16 @@ SHAPE = {
     "reproduce": {
         "command": _Maybe(str),
         "versions": _Named(str),
-        "data": [{"role": {"train", "valid", "test"}, "name": str, "sha256": str, "queries": int, "documents": int}],
+        "data": [
+            {
+                "role": {"train", "valid", "test"},
+                "name": str,
+                "sha256": str,
+                "queries": int,
+                "documents": int,
+                "groups": _Maybe({"name": str, "sha256": str}),  # the file of group sizes beside it
+            }
+        ],
         "seed": int,
     },
 }

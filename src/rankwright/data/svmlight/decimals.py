@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.missing import MISSING_SPELLINGS
 from rankwright.engines.compile import inlined_kernel, kernel
 from rankwright.engines.words import (
     U64,
@@ -25,20 +26,23 @@ from rankwright.engines.words import (
     load8,
 )
 
-NUMBER, HARD, NULL, MALFORMED = 0, 1, 2, 3
+NUMBER, HARD, MISSING, MALFORMED = 0, 1, 2, 3
 
 LEAST_POWER, _GREATEST_POWER = -342, 308
 _LONGEST_EXACT = 19  # digits that always fit 64 bits
 
 _PLUS, _MINUS, _POINT, _ZERO = U64(43), U64(45), U64(46), U64(48)
+_NEWLINE, _RETURN, _TAB, _SPACE, _HASH = U64(10), U64(13), U64(9), U64(32), U64(35)
 _SMALL_E = U64(ord("e"))
 _LOWER_CASE = U64(0x2020202020202020)
 _THREE_BYTES = U64(0xFFFFFF)
-_FOUR_BYTES = U64(0xFFFFFFFF)
-_NULL_WORD = U64(int.from_bytes(b"null", "little"))
 _NAN_WORD = U64(int.from_bytes(b"nan", "little"))
 _INF_WORD = U64(int.from_bytes(b"inf", "little"))
 _INFINITY_WORD = U64(int.from_bytes(b"infinity", "little"))
+
+# A spelling in each row, and how long it is.
+_SPELLINGS = np.array([np.frombuffer(word.encode().ljust(8, b"\0"), np.uint8) for word in MISSING_SPELLINGS])
+_SPELLING_LENGTHS = np.array([len(word) for word in MISSING_SPELLINGS])
 
 
 def _powers_of_five() -> npt.NDArray[np.uint64]:
@@ -64,6 +68,12 @@ def _powers_of_five() -> npt.NDArray[np.uint64]:
 POWERS_OF_FIVE = _powers_of_five()
 POWERS_OF_TEN = np.array([float(10**i) for i in range(23)])
 WHOLE_POWERS_OF_TEN = np.array([10**i for i in range(20)], dtype=np.uint64)
+
+
+@kernel
+def ends_token(byte: Any) -> bool:
+    """Whether a number or a name has ended: by white space or a comment."""
+    return byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN or byte == _HASH
 
 
 @kernel
@@ -129,7 +139,7 @@ def _leading_digits(text: int, i: int) -> tuple[Any, int]:
 
 @kernel
 def read_decimal(text: int, start: int) -> tuple[int, float, int]:
-    """Read a number, NULL, nan or inf at ``start``: (NUMBER | HARD | NULL | MALFORMED, value, end)."""
+    """Read a number, inf or a missing value at ``start``: (NUMBER | HARD | MISSING | MALFORMED, value, end)."""
     i = start
     sign = byte_at(text, i)
     if sign == _MINUS or sign == _PLUS:
@@ -146,7 +156,7 @@ def read_decimal(text: int, start: int) -> tuple[int, float, int]:
         q = i + 1 - end
         i = end
     if whole_digits - q == 0:
-        return _read_word(text, start, i, sign == _MINUS)
+        return _read_word(text, start, first, sign == _MINUS)
     significant -= q
     if byte_at(text, i) | U64(0x20) == _SMALL_E:
         i += 1
@@ -176,14 +186,35 @@ def read_decimal(text: int, start: int) -> tuple[int, float, int]:
 
 @kernel
 def _read_word(text: int, start: int, i: int, negative: bool) -> tuple[int, float, int]:
-    """NULL, nan, inf or infinity, in any case, after an optional sign."""
+    """What stands for a missing value; or, after the sign that ends at ``i`` if there is one, nan, inf or infinity."""
+    if i == start:
+        end = _end_of_spelling(text, start)
+        if end >= start:
+            return MISSING, np.nan, end
     word = load8(text, i) | _LOWER_CASE
     if word == _INFINITY_WORD:
         return NUMBER, -np.inf if negative else np.inf, i + 8
-    if word & _FOUR_BYTES == _NULL_WORD and i == start:
-        return NULL, 0.0, i + 4
     if word & _THREE_BYTES == _INF_WORD:
         return NUMBER, -np.inf if negative else np.inf, i + 3
     if word & _THREE_BYTES == _NAN_WORD:
-        return NUMBER, np.nan, i + 3
+        return MISSING, np.nan, i + 3
     return MALFORMED, 0.0, start
+
+
+@kernel
+def _end_of_spelling(text: int, start: int) -> int:
+    """Where a spelling of a missing value ends that begins at ``start`` and ends its word; −1 if there is none."""
+    for k in range(len(_SPELLINGS)):
+        length = _SPELLING_LENGTHS[k]
+        i = 0
+        while i < length and _lower(byte_at(text, start + i)) == _SPELLINGS[k, i]:
+            i += 1
+        if i == length and ends_token(byte_at(text, start + i)):
+            return start + length
+    return -1
+
+
+@inlined_kernel
+def _lower(byte: Any) -> Any:
+    """A letter in lower case; anything else as it is."""
+    return byte | U64(0x20) if U64(65) <= byte <= U64(90) else byte

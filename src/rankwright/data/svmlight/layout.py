@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankwright.errors import ParseError
+
+if TYPE_CHECKING:
+    from rankwright.data.svmlight.group_files import GroupFile
 
 # In a file where fewer of the cells than this are given, CSR takes less room than a dense array.
 DENSE_FROM = 0.25
@@ -31,6 +34,7 @@ class Layout:
     may_turn_zero_based: bool
     n_features: int | None
     fill: float
+    groups: GroupFile | None = None
     least_width: int = 0
 
     @property

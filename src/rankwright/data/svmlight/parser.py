@@ -191,8 +191,8 @@ class Parser:
     ) -> tuple[Piece, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         layout, block, room_for = self.layout, task.block, task.rows
         size = block.stop - block.start
-        if not layout.sparse and layout.may_turn_sparse and room_for * width > size:
-            # A given cell takes four characters or more: fewer than a quarter can be there.
+        if not layout.sparse and layout.may_turn_sparse and 3 * room_for * width > 4 * size:
+            # A given cell takes three characters or more: fewer than a quarter can be there.
             raise ReadAgain(replace(layout, sparse=True))
         cells = self._room_for_cells(task, size // 3 if layout.sparse else room_for * width)
         columns = _pages(size // 3 if layout.sparse else 0, np.dtype(np.int32))

@@ -16,10 +16,11 @@ import numpy.typing as npt
 from rankwright.data.svmlight.decimals import (
     HARD,
     MALFORMED,
-    NULL,
+    MISSING,
     NUMBER,
     POWERS_OF_TEN,
     WHOLE_POWERS_OF_TEN,
+    ends_token,
     read_decimal,
     scaled,
 )
@@ -77,11 +78,6 @@ _SIGNED_POWERS = np.concatenate([POWERS_OF_TEN[:16], -POWERS_OF_TEN[:16]])
 @kernel
 def _is_blank(byte: Any) -> bool:
     return byte == _SPACE or byte == _TAB
-
-
-@kernel
-def _ends_token(byte: Any) -> bool:
-    return byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN or byte == _HASH
 
 
 @kernel
@@ -169,7 +165,8 @@ def _read_run(text: int, i: int, index: int, stop: int, cells: Any, place: Any) 
             number, end = _read_longer(text, start)
         if end == start:
             kind, number, end = read_decimal(text, start)
-            if kind != NUMBER or not abs(number) < _SURELY_FITS or not _ends_token(byte_at(text, end)):
+            is_known = kind == MISSING or (kind == NUMBER and abs(number) < _SURELY_FITS)
+            if not is_known or not ends_token(byte_at(text, end)):
                 break
         cells[place] = number
         place += U64(1)
@@ -197,9 +194,9 @@ def _read_qid(text: int, i: int) -> tuple[bool, int, int]:
     length = i - start
     plain = byte_at(text, start) != _ZERO or (length == 1 and not negative)
     fits = 0 < length <= 18 or (length == 19 and value <= _LARGEST_WHOLE)  # 19 digits fit the word
-    if _ends_token(byte_at(text, i)) and fits and plain:
+    if ends_token(byte_at(text, i)) and fits and plain:
         return True, -np.int64(value) if negative else np.int64(value), i
-    while not _ends_token(byte_at(text, i)):
+    while not ends_token(byte_at(text, i)):
         i += 1
     return False, 0, i
 
@@ -291,7 +288,7 @@ def parse_block(
             break
 
         kind, grade, end = read_decimal(text, i)
-        if kind == MALFORMED or kind == NULL or not _ends_token(byte_at(text, end)):
+        if kind == MALFORMED or kind == MISSING or not ends_token(byte_at(text, end)):
             status, position = BAD_GRADE, i
             break
         if kind == HARD:
@@ -354,7 +351,7 @@ def parse_block(
                 break
             i = end
             kind, number, end = read_decimal(text, i)
-            if kind == MALFORMED or not _ends_token(byte_at(text, end)):
+            if kind == MALFORMED or not ends_token(byte_at(text, end)):
                 status, position = BAD_VALUE, i
                 break
             column = index - first_index
@@ -366,15 +363,14 @@ def parse_block(
                 if stored == len(columns):
                     status, position = NO_ROOM, i
                     break
-                if kind != NULL:
-                    columns[stored] = column
-                    cells[stored] = number
-                    stored += 1
-                    overflows = np.isinf(cells[stored - 1]) and not np.isinf(number)
+                columns[stored] = column
+                cells[stored] = number
+                overflows = np.isinf(cells[stored]) and not np.isinf(number)
+                stored += 1
             elif column < width:
                 for absent in range(base + previous + 1 - first_index, base + column):
                     cells[absent] = fill
-                cells[base + column] = fill if kind == NULL else number
+                cells[base + column] = number
                 overflows = np.isinf(cells[base + column]) and not np.isinf(number)
             if overflows:
                 status, position = VALUE_TOO_LARGE, i

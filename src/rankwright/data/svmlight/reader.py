@@ -13,17 +13,23 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.grouping import Grouping
+from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.paths import input_file
 from rankwright.data.precision import as_the_rule_says
 from rankwright.data.queries import Features, Queries
 from rankwright.data.svmlight import assembly
 from rankwright.data.svmlight.assembly import Piece
 from rankwright.data.svmlight.blocks import TextFile, open_text
+from rankwright.data.svmlight.group_files import group_file_of
 from rankwright.data.svmlight.layout import DENSE_FROM, Layout, ReadAgain, TooWide
 from rankwright.data.svmlight.parser import Parser, tasks
 from rankwright.engines.threads import map_in_order
 from rankwright.errors import ParameterError, ParseError
 
+_WHY_ONE_QUERY = (
+    "{path}: The file has no qid: column, so all {rows:,} rows were read as one query. Put qid:<id> behind the grade "
+    "on each line, or write how many rows each query has, one number per line, into {path}.query."
+)
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -39,7 +45,9 @@ def read_svmlight(
     """Read ``<grade> qid:<id> <index>:<value> … # docid = <id>`` lines, plain or gzip-compressed.
 
     Rows keep the order of the file. Query ids are int64 if every one is a plain whole number, else text;
-    a file in which no line has a ``qid`` is one query. Document ids are what follows ``docid =`` in the
+    in a file in which no line has a ``qid``, the queries are those of a file of group sizes beside it
+    (``rank.train.query`` or ``rank.train.group`` for ``rank.train``, as LightGBM and XGBoost have them), or else
+    all rows are one query, and a :class:`OneQueryWarning` says so. Document ids are what follows ``docid =`` in the
     comment, or a comment of a single word. A malformed line raises a :class:`ParseError` with file, line,
     column and what was expected, and nothing is returned.
 
@@ -57,7 +65,8 @@ def read_svmlight(
     zero_based : bool or "auto"
         Whether features are numbered from 0. "auto": they are if a feature 0 occurs.
     missing : "zero" or "nan"
-        What an absent feature or the value NULL becomes.
+        What a feature becomes that a line does not mention. A value that is given as missing (``7:NULL``, ``7:nan``
+        or another of the spellings in :mod:`rankwright.data.missing`, or nothing after ``7:``) is NaN in either case.
     """
     if zero_based not in (True, False, "auto"):
         raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
@@ -72,8 +81,10 @@ def read_svmlight(
         n_features=_checked_n_features(n_features),
         fill=_checked_fill(missing, sparse),
     )
-    with open_text(layout.path) as source:
-        return _read_as_laid_out(source, layout)[0]
+    with group_file_of(layout.path) as groups, open_text(layout.path) as source:
+        queries = _read_as_laid_out(source, replace(layout, groups=groups))[0]
+    warn_of_one_query(queries)
+    return queries
 
 
 def read_parts(
@@ -94,8 +105,9 @@ def read_parts(
     with ExitStack() as stack:
         sources = [stack.enter_context(open_text(input_file(path))) for path in paths]
         parts, layouts = [], []
-        for source, path in zip(sources, paths, strict=True):
-            part, found = _read_as_laid_out(source, replace(layout, path=input_file(path)))
+        for source, path in zip(sources, map(input_file, paths), strict=True):
+            groups = stack.enter_context(group_file_of(path))
+            part, found = _read_as_laid_out(source, replace(layout, path=path, groups=groups))
             parts.append(part)
             layouts.append(found)
             layout = replace(found, sparse=sp.issparse(part.X), may_turn_sparse=False, dtype=part.X.dtype)
@@ -106,13 +118,17 @@ def read_parts(
         for i, found in enumerate(layouts):
             alike = found.first_index == base and parts[i].n_features == width and parts[i].X.dtype == layout.dtype
             if not alike:  # rare, so simply read it again
-                again = replace(layout, path=found.path, first_index=base, n_features=width)
+                again = replace(layout, path=found.path, groups=found.groups, first_index=base, n_features=width)
                 parts[i] = _read_as_laid_out(sources[i], again)[0]
+    for part in parts:
+        warn_of_one_query(part)
     return parts
 
 
 def _read_as_laid_out(source: TextFile, layout: Layout) -> tuple[Queries, Layout]:
     """Read a file, again if it turns out to be laid out differently, and tell how it is laid out."""
+    if layout.by_rule and layout.groups is not None:
+        layout = replace(layout, dtype=_DOUBLE)  # until it is known which rows are of one query
     while True:
         try:
             return _read(source, layout), layout
@@ -125,6 +141,8 @@ def _read(source: TextFile, layout: Layout) -> Queries:
     parser.look_at(list(source.samples()), source.blocks())
     rows = 0 if layout.sparse else parser.rows_expected(source.size)
     parser.check_dense_size(source.size)
+    if layout.may_turn_sparse and layout.dense_takes_too_much(rows, parser.width, source.size):
+        raise ReadAgain(replace(layout, sparse=True))  # a wide row, where the samples have none
     whole = np.empty((rows, parser.width), layout.dtype)
     try:
         # Closed at once if a result is refused: no thread may go on parsing while the error is handled.
@@ -147,8 +165,11 @@ def _queries(pieces: list[Piece], whole: npt.NDArray[Any], parser: Parser) -> Qu
     if layout.may_turn_sparse and thin and not layout.sparse:
         raise ReadAgain(replace(layout, sparse=True))
     qid = assembly.query_ids(pieces) if parser.with_qid else None
+    together = qid is not None or layout.groups is None
+    if layout.groups is not None:
+        qid = layout.groups.query_ids(layout.path, qid, rows)
     dtype, grouping = layout.dtype, Grouping(qid, rows) if layout.by_rule else None
-    together = grouping is None or grouping.order is None
+    together = together and (grouping is None or grouping.order is None)
     if layout.by_rule:
         blurs = not together or assembly.blur_of(pieces, None if layout.sparse else parser.blur).matters()
         dtype = _DOUBLE if blurs else _SINGLE
@@ -170,7 +191,10 @@ def _queries(pieces: list[Piece], whole: npt.NDArray[Any], parser: Parser) -> Qu
     for own in (grades, qid, doc_ids, *csr_parts):
         if own is not None:
             own.setflags(write=False)  # nobody else has them: Queries need not copy them
-    return Queries(x, grades, qid, doc_ids=doc_ids)
+    queries = Queries(x, grades, qid, doc_ids=doc_ids)
+    if qid is None:
+        queries.grouping.why_one_query = _WHY_ONE_QUERY.format(rows=rows, path=layout.path)
+    return queries
 
 
 def _checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any]:

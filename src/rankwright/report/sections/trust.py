@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -147,20 +147,21 @@ def health(report: Report) -> str:
     return "\n".join(parts)
 
 
+def _file_rows(part: Mapping[str, Any]) -> Iterator[list[str]]:
+    """A data file, and the file of group sizes beside it, if there is one."""
+    role = {"train": "training", "valid": "validation", "test": "test"}[part["role"]]
+    counts = [f"{part['queries']:,}", f"{part['documents']:,}"]
+    yield [name(part["name"]), role, *counts, f"<code>{escaped(part['sha256'])}</code>"]
+    if part["groups"] is not None:
+        groups = part["groups"]
+        yield [name(groups["name"]), f"{role}, group sizes", *counts, f"<code>{escaped(groups['sha256'])}</code>"]
+
+
 def reproduce(report: Report) -> str:
     """The command, versions and data that give the same result."""
     made = report["reproduce"]
     versions = [[name(package), escaped(version)] for package, version in made["versions"].items()]
-    files = [
-        [
-            name(part["name"]),
-            {"train": "training", "valid": "validation", "test": "test"}[part["role"]],
-            f"{part['queries']:,}",
-            f"{part['documents']:,}",
-            f"<code>{escaped(part['sha256'])}</code>",
-        ]
-        for part in made["data"]
-    ]
+    files = [row for part in made["data"] for row in _file_rows(part)]
     columns = words("File", "Role") + numbers("Queries", "Documents") + words("SHA-256")
     command = f'<pre tabindex="0"><code>{escaped(made["command"])}</code></pre>' if made["command"] else ""
     return "\n".join(
