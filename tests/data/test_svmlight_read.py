@@ -354,7 +354,8 @@ def test_text_ids_on_a_line_that_is_not_read_to_its_end(tmp_path):
 
 def test_a_long_head_of_comments(tmp_path):
     for compress in (bytes, gzip.compress):
-        assert read(tmp_path, compress(b"# c\n" * 30_000 + b"1 1:1\n0 1:2\n")).n_queries == 1
+        with pytest.warns(rw.OneQueryWarning):
+            assert read(tmp_path, compress(b"# c\n" * 30_000 + b"1 1:1\n0 1:2\n")).n_queries == 1
         assert read(tmp_path, compress(b"# c\n" * 30_000 + b"1 qid:1 1:1\n0 qid:2 1:2\n")).n_queries == 2
 
 
@@ -369,7 +370,8 @@ def test_comments_between_all_rows_leave_no_room_behind(tmp_path, tiny_blocks):
 
 
 def test_no_qid_at_all_is_one_query(tmp_path):
-    queries = read(tmp_path, "1 1:1 2:3\n0 1:2\n0\n")
+    with pytest.warns(rw.OneQueryWarning, match="all 3 rows were read as one query"):
+        queries = read(tmp_path, "1 1:1 2:3\n0 1:2\n0\n")
     assert queries.n_queries == 1
     np.testing.assert_array_equal(queries.X, [[1, 3], [2, 0], [0, 0]])
 

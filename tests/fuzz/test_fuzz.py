@@ -23,6 +23,7 @@ def test_the_corpus(path, tmp_path):
 
 
 @pytest.mark.parametrize("target", [TARGETS[name] for name in ("letor", "gzip", "csv", "parquet", "scores")])
+@pytest.mark.filterwarnings("ignore::rankwright.errors.OneQueryWarning")  # some of it names no queries
 def test_good_input_is_read(target, tmp_path):
     for content in target.good():
         assert problem_with(target, content, tmp_path) is None
