@@ -16,10 +16,12 @@ import rankwright as rw
 from rankwright.data.inspection import inspect
 from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.choice import Entry, Judged, choose
-from rankwright.fitting.data import FitData, joined, within_query_spread
+from rankwright.fitting.data import FitData, joined
 from rankwright.fitting.families import FAMILIES, Setting
 from rankwright.fitting.fit import RANKERS, fit
+from rankwright.fitting.preparing import How
 from rankwright.fitting.report_data import report_data
+from rankwright.preparation.spread import within_query_spread
 
 FAST = ("regression", "rankrls", "greedy-rankrls")
 MEASURE = rw.nDCG @ 10
@@ -66,7 +68,7 @@ def test_cross_validated_values_are_those_of_training_without_the_fold(queries):
 
 def test_settings_of_every_ranker_on_validation_queries_are_those_of_the_ranker_itself(queries):
     train, valid = queries[:60], queries[60:90]
-    data = FitData.of(train, valid, 5, 0)
+    data = FitData.of(train, valid, How("mean", "none", False), 5, 0)
     for kind in FAMILIES:
         family = kind(MEASURE, "default")
         settings = family.settings(data.train)
@@ -257,8 +259,8 @@ def test_data_that_cannot_be_fitted(queries):
     with pytest.raises(DataError, match="one query"):
         fit(queries[:1])
     missing = queries.X.copy()
-    missing[3, 1] = np.nan
-    with pytest.raises(DataError, match="not finite"):
+    missing[3, 1] = np.inf
+    with pytest.raises(DataError, match="infinite"):
         fit(rw.Queries(missing, queries.y, queries.qid))
     with pytest.raises(DataError, match="test data have 5"):
         fit(queries, test=rw.Queries(queries.X[:, :5], queries.y, queries.qid))

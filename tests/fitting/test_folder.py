@@ -67,7 +67,8 @@ def test_it_writes_what_the_command_writes(queries, tmp_path):
 def test_the_report_and_the_model_say_how_they_were_made(result, tmp_path):
     result.save(tmp_path / "out")
     call = "rankwright.fit(train, test=test, measure='nDCG @ 10', rankers=['regression', 'rankrls'], folds=3, "
-    call += "rule='one-standard-error', convention='default', delta=0.05, seed=0)"
+    call += "rule='one-standard-error', convention='default', missing='auto', transform='auto', "
+    call += "delta=0.05, seed=0)"
     training = rw.load_model(tmp_path / "out" / "model.json").training_
     assert training["command"] == call
     assert training["fingerprint"] == result.fingerprint

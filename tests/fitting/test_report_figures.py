@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 import rankwright as rw
 from rankwright.data.inspection import inspect
-from rankwright.fitting.data import varies_within_queries, within_query_spread
 from rankwright.fitting.fit import fit
 from rankwright.fitting.report_data import report_data
 from rankwright.measures.conventions import convention_of
+from rankwright.preparation.spread import varies_within_queries, within_query_spread
 from rankwright.report import render_report
 
 MEASURE = rw.nDCG @ 10

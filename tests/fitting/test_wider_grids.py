@@ -7,10 +7,10 @@ import pytest
 
 import rankwright as rw
 from rankwright.fitting.choice import Judged
-from rankwright.fitting.data import within_query_spread
 from rankwright.fitting.families import FAMILIES, Greedy, PairwiseLeastSquares, Setting
 from rankwright.fitting.fit import fit
 from rankwright.fitting.work import Work, fingerprint
+from rankwright.preparation.spread import within_query_spread
 
 MEASURE = rw.nDCG @ 10
 

@@ -32,16 +32,22 @@ class Baseline(NamedTuple):
         return self.sign * np.asarray(values, dtype=np.float64).ravel()
 
 
-def baseline_of(queries: Queries, measure: Measure, convention: Convention, wanted: str | None) -> Baseline:
-    """The feature that is wanted, or the best one by the measure; features must be scaled to the same spread."""
+def baseline_of(
+    queries: Queries, n_features: int, measure: Measure, convention: Convention, wanted: str | None
+) -> Baseline:
+    """The feature that is wanted, or the best one by the measure; columns must be scaled to the same spread.
+
+    The first columns are the features; the others, which tell what is missing, are none.
+    """
+    names = queries.feature_names[:n_features]
     if wanted is not None:
         sign, name = (-1.0, wanted[1:]) if wanted.startswith("-") else (1.0, wanted)
-        if name not in queries.feature_names:
+        if name not in names:
             raise ParameterError(f"baseline: there is no feature {name!r}")
-        return Baseline(queries.feature_names.index(name), sign, wanted)
-    correlation = _products_with_grades(queries)
+        return Baseline(names.index(name), sign, wanted)
+    correlation = _products_with_grades(queries)[:n_features]
     likely = np.argsort(-np.abs(correlation), kind="stable")[:_LOOKED_AT]
-    found = [Baseline(int(j), -1.0 if correlation[j] < 0 else 1.0, queries.feature_names[j]) for j in likely]
+    found = [Baseline(int(j), -1.0 if correlation[j] < 0 else 1.0, names[j]) for j in likely]
     values = [evaluate(each.scores(queries), queries, measure, convention).means[measure] for each in found]
     worth = [-value if measure.lower_is_better else value for value in values]
     best = found[int(np.argmax(worth))]

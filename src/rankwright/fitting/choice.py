@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.fitting.families import End, Family, Setting
+from rankwright.fitting.preparing import Tried
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import Estimate, Rule, estimate_of, first_best
 
@@ -121,6 +122,14 @@ def given_up(chosen: Entry, judged: Sequence[Judged], measure: Measure) -> Given
     if (best.family, best.setting) == (chosen.family, chosen.setting):
         return None
     return GivenUp(best, estimate_of(chosen.values - best.values))
+
+
+def choose_preparation(tried: Sequence[Tried], measure: Measure, rule: Rule) -> int:
+    """The best one; or by the rule of one standard error the first, and so simplest, that is as good as it."""
+    best = first_best([each.estimate for each in tried], measure.lower_is_better)
+    if rule == "best":
+        return best
+    return next(i for i, each in enumerate(tried) if _is_as_good(each.values, tried[best].values))
 
 
 def _cheapest_best(values: Array, costs: Array, lower_is_better: bool, rule: Rule) -> int:

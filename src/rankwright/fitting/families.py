@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.fitting.data import of_columns, varies_within_queries
+from rankwright.fitting.data import of_columns
 from rankwright.measures.measure import Measure
 from rankwright.measures.tables import regularisation
+from rankwright.preparation.spread import varies_within_queries
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.order_preserving import OrderPreservingRanker
 from rankwright.rankers.rankrls import RankRLS

@@ -15,9 +15,10 @@ from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.baseline import baseline_of
-from rankwright.fitting.choice import Entry, Judged, choose, entry_of
+from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
 from rankwright.fitting.data import FitData, Split, check_grades, check_same_features
-from rankwright.fitting.families import FAMILIES, Family, Greedy, Setting, Steps
+from rankwright.fitting.families import FAMILIES, Family, Greedy, PairwiseLeastSquares, Setting, Steps
+from rankwright.fitting.preparing import Auto, How, Tried, preparations_of
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult, LeftOut
 from rankwright.fitting.work import Arrays, Work
@@ -25,7 +26,9 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.ranked import RankedQueries
-from rankwright.preparation.formula import Formula, linear_scores
+from rankwright.preparation.formula import linear_scores
+from rankwright.preparation.missing import MissingName
+from rankwright.preparation.transforms import TransformName
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.selection.search import Rule, checked_rule
 from rankwright.theory.checks import check_delta, check_positive, check_whole
@@ -50,6 +53,8 @@ def fit(
     convention: str | Convention = "default",
     baseline: str | None = None,
     costs: Sequence[float] | None = None,
+    missing: MissingName | Auto = "auto",
+    transform: TransformName | Auto = "auto",
     delta: float = 0.05,
     budget: float | None = None,
     seed: int = 0,
@@ -57,6 +62,9 @@ def fit(
     progress: Progress | None = None,
 ) -> FitResult:
     """Try the linear rankers, choose one by held-out queries, train it on all, and tell how good it is.
+
+    Features are scaled by their spread within queries; missing values are filled in and indicated, features with heavy
+    tails may be taken as logarithms or quantiles. All of this becomes part of the model.
 
     Where the best λ of a ranker is at an end of its grid, the grid is widened. `FitResult.save` writes what comes out.
 
@@ -74,6 +82,11 @@ def fit(
         By default the best single feature.
     costs : of each feature, optional
         The rule then goes by the cost of the features used instead of their number.
+    missing : "mean" or "query-mean"
+        What stands for a missing value: the mean over all documents, or over those of its query. By default what is
+        better on held-out queries.
+    transform : "none", "log" or "quantile"
+        Of features with heavy tails, such as counts, times and sizes. By default the same.
     delta : the probability that a certificate is wrong
     budget : seconds, optional
         Rankers that are not done by then are left out; the first one is always tried.
@@ -91,63 +104,82 @@ def fit(
     (LinearModel(RankRLS, 8 features, 8 with a weight), 'test')
     """
     check_delta(delta)
-    job = _Job(train, valid, test, measure, rankers, folds, rule, convention, costs, budget, seed, work, progress)
+    check_whole("folds", folds, 2)
+    if budget is not None:
+        check_positive("budget", budget)
     given = {"train": train, "valid": valid, "test": test}
     options: dict[str, Any] = {
-        "measure": job.measure,
-        "rankers": [family.name for family in job.families],
+        "measure": _one(measure),
+        "rankers": _checked_rankers(rankers),
         "folds": folds,
-        "rule": rule,
-        "convention": job.convention,
+        "rule": checked_rule(rule),
+        "convention": convention_of(convention),
         "baseline": baseline,
         "costs": costs,
+        "missing": missing,
+        "transform": transform,
         "delta": delta,
         "budget": budget,
         "seed": seed,
     }
     request = Request({role: queries for role, queries in given.items() if queries is not None}, options)
-    return job.run(baseline, delta, request)
+    return _Job(request, work or Work(None, ""), progress).run()
 
 
 class _Job:
     """The steps of a fit."""
 
-    def __init__(
-        self,
-        train: Queries,
-        valid: Queries | None,
-        test: Queries | None,
-        measure: str | Measure,
-        rankers: Sequence[str],
-        folds: int,
-        rule: Rule,
-        convention: str | Convention,
-        costs: Sequence[float] | None,
-        budget: float | None,
-        seed: int,
-        work: Work | None,
-        progress: Progress | None,
-    ) -> None:
-        self.measure, self.convention = _one(measure), convention_of(convention)
-        self.rule, self.budget, self.started = checked_rule(rule), budget, time.monotonic()
-        self.work, self.progress = work or Work(None, ""), progress
-        check_whole("folds", folds, 2)
-        if budget is not None:
-            check_positive("budget", budget)
-        self.data, self.test = FitData.of(train, valid, folds, seed), test
-        self.costs = _checked_costs(costs, train.n_features)
-        self.seen = {"train": [query_fingerprints(train)], "valid": []}
-        if valid is not None:
-            self.seen["valid"].append(query_fingerprints(valid))
-        if test is not None:
-            check_grades("the test data", test)
-            check_same_features("the test data", test, train)
-        self._check_counted(f"the {'training' if valid is None else 'validation'} data", self.data.judged, least=2)
-        if test is not None:
-            self._check_counted("the test data", test, least=1)
-        has_costs = costs is not None
-        self.families = [self._family(name, has_costs) for name in _checked_rankers(rankers)]
+    def __init__(self, request: Request, work: Work, progress: Progress | None) -> None:
+        self.request, self.options, self.work, self.progress = request, request.options, work, progress
+        self.started = time.monotonic()
+        self.measure, self.convention, self.rule = (self.options[name] for name in ("measure", "convention", "rule"))
+        self.train, self.valid = request.queries["train"], request.queries.get("valid")
+        self.test = request.queries.get("test")
+        self._check_queries()
+        self.costs = _checked_costs(self.options["costs"], self.train.n_features)
+        self.seen = {
+            "train": [query_fingerprints(self.train)],
+            "valid": [] if self.valid is None else [query_fingerprints(self.valid)],
+        }
+        others = [queries for role, queries in request.queries.items() if role != "train"]
+        self.hows = preparations_of(self.train, others, self.options["missing"], self.options["transform"])
+        self.data = self._prepared(self.hows[0])
         self.done, self.total = 0, self._n_parts()
+        self.tried = self._try_preparations()
+        self.families = [self._family(name) for name in self.options["rankers"]]
+
+    def _check_queries(self) -> None:
+        """Refuse queries that cannot be learned from, or judged by, before any work is done."""
+        FitData.check(self.train, self.valid)
+        if self.valid is None:
+            self._check_counted("the training data", self.train, least=2)
+        else:
+            self._check_counted("the validation data", self.valid, least=2)
+        if self.test is not None:
+            check_grades("the test data", self.test)
+            check_same_features("the test data", self.test, self.train)
+            self._check_counted("the test data", self.test, least=1)
+
+    def _prepared(self, how: How) -> FitData:
+        return FitData.of(self.train, self.valid, how, self.options["folds"], self.options["seed"])
+
+    def _try_preparations(self) -> tuple[Tried, ...]:
+        """Take up the preparation that is best for RankRLS, whose path of λ takes little time; tell what was tried."""
+        if len(self.hows) == 1:
+            return ()
+        scout = PairwiseLeastSquares(self.measure, self.convention.name)
+        tried: list[Tried] = []
+        for how in self.hows:
+            if tried and self._is_late():
+                break
+            self.data = self._prepared(how)
+            judged = self._judge_settings(scout, scout.settings(self.data.train), "-scout", may_stop=bool(tried))
+            if judged is not None:
+                tried.append(Tried(how, judged.values[judged.chosen(self.measure, "best")]))
+        chosen = self.hows[choose_preparation(tried, self.measure, self.rule)]
+        if self.data.how != chosen:
+            self.data = self._prepared(chosen)
+        return tuple(tried)
 
     def _check_counted(self, name: str, queries: Queries, least: int) -> None:
         """Refuse to judge by so few queries that there is no mean, or no standard error of it."""
@@ -159,40 +191,46 @@ class _Job:
     def _n_parts(self) -> int:
         """How many parts there are, if nothing is left out and no grid of λ is widened."""
         n_splits = self.data.n_splits
-        of_families = sum(n_splits + _n_last_parts(family) for family in self.families)
-        return of_families + (n_splits if self.test is None else 0)
+        of_families = sum(n_splits + _n_last_parts(_kind_of(name)) for name in self.options["rankers"])
+        of_preparations = n_splits * len(self.hows) if len(self.hows) > 1 else 0
+        return of_preparations + of_families + (n_splits if self.test is None else 0)
 
-    def _family(self, name: str, has_costs: bool) -> Family:
-        kind = next(family for family in FAMILIES if family.name == name)
+    def _family(self, name: str) -> Family:
+        kind = _kind_of(name)
         if kind is Greedy:
-            costs = tuple(self.costs.tolist()) if has_costs else None
+            has_costs = self.options["costs"] is not None
+            costs = tuple(self.data.by.of_columns(self.costs).tolist()) if has_costs else None
             return Greedy(self.measure, self.convention.name, costs=costs)
         return kind(self.measure, self.convention.name)
 
-    def run(self, baseline: str | None, delta: float, request: Request) -> FitResult:
-        compared = baseline_of(self.data.train, self.measure, self.convention, baseline)
+    def run(self) -> FitResult:
+        columns, n_features = self.data.train, self.data.by.n_features
+        compared = baseline_of(columns, n_features, self.measure, self.convention, self.options["baseline"])
         judged, left_out = self._judge_all()
         entries = [entry_of(each, self.measure, self.rule) for each in judged]
         chosen = choose(entries, self.measure, self.rule)
-        models = [self._model(entry) for entry in entries]
+        trained = [self._last_weights(entry) for entry in entries]
+        models = [self._model(entry, weights) for entry, weights in zip(entries, trained, strict=True)]
         scores, weights = (None, None) if self.test is not None else self._held_out_ranker(entries[chosen])
         return FitResult(
             self.measure,
             self.convention,
             self.rule,
-            delta,
+            self.options["delta"],
             tuple(judged),
             tuple(entries),
             chosen,
             tuple(models),
+            trained[chosen],
             compared,
             self.data,
+            self.tried,
             self.test,
             scores,
             weights,
             self._selection(entries, judged),
             tuple(left_out),
-            request,
+            self.request,
             self.work.job,
         )
 
@@ -204,13 +242,13 @@ class _Job:
         for family in self.families:
             if isinstance(family, Greedy) and self.data.fewest_queries < 2:
                 left_out.append(LeftOut(family, "it leaves queries out to select features, and needs two of them"))
-                self.total -= self.data.n_splits + _n_last_parts(family)
+                self.total -= self.data.n_splits + _n_last_parts(Greedy)
                 continue
             found = self._judge(family, may_stop=bool(judged))
             if found is None:
-                reason = f"not finished within {self.budget:g} s: raise the budget to try it"
+                reason = f"not finished within {self.options['budget']:g} s: raise the budget to try it"
                 left_out.append(LeftOut(family, reason, for_time=True))
-                self.total -= _n_last_parts(family)
+                self.total -= _n_last_parts(type(family))
             else:
                 judged.append(found)
         if not judged:
@@ -260,26 +298,29 @@ class _Job:
         return "" if self.data.n_splits == 1 else f", fold {number} of {self.data.n_splits}"
 
     def _is_late(self) -> bool:
-        return self.budget is not None and time.monotonic() - self.started > self.budget
+        budget = self.options["budget"]
+        return budget is not None and time.monotonic() - self.started > budget
 
     def _judge_split(self, family: Family, split: Split, settings: Sequence[Setting], steps: Steps | None) -> Arrays:
         weights = family.weights(split.train, settings, steps)
         scores = linear_scores(split.judged.X, weights.T).T
         values = np.stack([self.measure.compute(RankedQueries(row, split.judged), self.convention) for row in scores])
         selected = {"selected": _columns_with_weights(weights)} if isinstance(family, Greedy) else {}
-        return {"values": values, "costs": (weights != 0) @ self.costs, **selected}
+        return {"values": values, "costs": self.data.by.used_features(weights) @ self.costs, **selected}
 
     # The last training
 
-    def _model(self, entry: Entry) -> LinearModel:
+    def _last_weights(self, entry: Entry) -> Array:
         what = f"{entry.family.title}, all queries"
-        kept = self._part(f"{entry.family.name}-model", what, partial(self._train, entry))
-        queries = self.data.train
+        return self._part(f"{entry.family.name}-model", what, partial(self._train, entry))["weights"]
+
+    def _model(self, entry: Entry, weights: Array) -> LinearModel:
+        how, told = self.data.how, {"measures": str(self.measure), "convention": self.convention.name}
         model = LinearModel.of(
-            Formula(kept["weights"] / self.data.scale),
-            feature_names=queries.feature_names if queries.has_feature_names else None,
+            self.data.by.fold(weights),
+            feature_names=self.train.feature_names if self.train.has_feature_names else None,
             ranker=entry.family.ranker.__name__,
-            parameters={**entry.setting._asdict(), "measures": str(self.measure), "convention": self.convention.name},
+            parameters={**entry.setting._asdict(), **told, "missing": how.missing, "transform": how.transform},
             training={},
         )
         model._seen_queries = self.seen
@@ -327,6 +368,8 @@ class _Job:
 
     def _part(self, name: str, what: str, compute: Callable[[Steps | None], Arrays]) -> Arrays:
         """A part of the work by its name: computed, or kept from before. Progress is told what it is."""
+        if len(self.hows) > 1:
+            name = f"{self.data.how.name}-{name}"
         steps = None if self.progress is None else partial(self._tell, what)
         self._tell(what)
         found = self.work.once(name, lambda: compute(steps))
@@ -338,9 +381,13 @@ class _Job:
             self.progress(f"{what}, {step}" if step else what, self.done + share, self.total)
 
 
-def _n_last_parts(family: Family) -> int:
+def _kind_of(name: str) -> type[Family]:
+    return next(family for family in FAMILIES if family.name == name)
+
+
+def _n_last_parts(kind: type[Family]) -> int:
     """How many parts come after judging: the model, and the order in which features are selected."""
-    return 2 if isinstance(family, Greedy) else 1
+    return 2 if kind is Greedy else 1
 
 
 def _columns_with_weights(weights: Array) -> npt.NDArray[np.int64]:

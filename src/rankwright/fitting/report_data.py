@@ -19,6 +19,8 @@ from rankwright.fitting.result import FitResult
 from rankwright.fitting.summary import gave_up_json, rows_of
 from rankwright.measures.comparison import Comparison
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import missing_counts
 from rankwright.selection.search import estimate_of
 from rankwright.theory.certificates import Certificate
 
@@ -47,7 +49,7 @@ def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping
         "convention": result.convention.name,
         "evaluated_on": result.evaluated_on,
         "rule": result.rule,
-        "n_features": result.data.train.n_features,
+        "n_features": result.model.n_features_in_,
         "n_queries": int(queries.is_counted.sum()),
         "chosen": result.entries[result.chosen].family.title,
         "baseline": result.baseline_title,
@@ -60,6 +62,7 @@ def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping
         "alpha_paths": [_alpha_path(each, result) for each in result.judged if each.settings[0].n_features is None],
         "feature_path": _feature_path(result),
         "weights": _weights(result),
+        "preparation": _preparation(result),
         "queries": {
             "ids": [str(name) for name in queries.ids],
             "chosen": _without_nan(queries.chosen),
@@ -77,8 +80,8 @@ def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping
 
 def _title(result: FitResult, data: Sequence[Mapping[str, Any]]) -> str:
     """What was done: the ranker, its features, the measure and the file."""
-    ranker, used = result.entries[result.chosen].family.title, int(np.count_nonzero(result.model.coef_))
-    n_features = result.data.train.n_features
+    ranker, used = result.entries[result.chosen].family.title, len(result.model.formula().used)
+    n_features = result.model.n_features_in_
     features = f"{used:,} of {n_features:,} feature{'' if n_features == 1 else 's'}"
     source = next((f", from {part['name']}" for part in data if part["role"] == "train"), "")
     return f"{ranker} with {features} for {result.measure}{source}"
@@ -92,7 +95,7 @@ class _Final:
     """The queries of the final figures, with the values of the chosen ranker and of the baseline."""
 
     def __init__(self, result: FitResult) -> None:
-        self._result, self._queries = result, result.final_queries
+        self._result, self._queries, self._columns = result, result.final_queries, result.final_columns
         self._scores, self._baseline_scores = result.final_scores
         self.chosen, self.baseline = (result.values_of(scores, self._queries) for scores in result.final_scores)
         self.is_counted = ~np.isnan(self.chosen)
@@ -150,11 +153,13 @@ class _Final:
         return {"query": str(self.ids[query]), "value": value, "baseline": baseline, "documents": documents}
 
     def _contributions(self, query: int, rows: npt.NDArray[np.intp]) -> Array:
-        """w_j (x_ij − x̄_j) of each document and feature, by the weights that ranked the query."""
-        x = self._queries.X[rows]
+        """w_j (x_ij − x̄_j) of each document and feature, by the weights that ranked the query.
+
+        x is prepared, and what a feature adds by being missing counts as its own.
+        """
+        x = self._columns.X[rows]
         dense = (x.toarray() if sp.issparse(x) else x).astype(np.float64)
-        contributions: Array = self._result.final_weights(query) * (dense - dense.mean(axis=0))
-        return contributions
+        return self._result.data.by.of_features(self._result.final_weights(query) * (dense - dense.mean(axis=0)))
 
     def _name(self, row: int) -> str:
         ids = self._queries.doc_ids
@@ -199,9 +204,9 @@ def _certificate(found: Certificate | None) -> dict[str, Any] | None:
 
 def _cost(result: FitResult) -> dict[str, Any]:
     """What using the model takes: features, what they cost if that was told, and time."""
-    is_used = result.model.coef_ != 0
+    is_used = result.model.formula().used
     return {
-        "features": int(is_used.sum()),
+        "features": len(is_used),
         "of_features": None if result.costs is None else float(result.costs[is_used].sum()),
         "of_all_features": None if result.costs is None else float(result.costs.sum()),
         "seconds": _scoring_seconds(result),
@@ -311,14 +316,58 @@ def _judged_features(result: FitResult, judged: Judged, at: int) -> tuple[list[s
 
 
 def _weights(result: FitResult) -> list[dict[str, Any]]:
-    """Features with a weight, the most important first."""
-    weights, names = result.model.coef_, result.data.train.feature_names
-    importance = np.abs(weights) * result.data.scale
+    """Columns with a weight, the most important first: features, some transformed, and those that tell of absence."""
+    by, names = result.data.by, result.data.train.feature_names
+    importance = np.abs(result.column_weights)
+    weights = result.column_weights if by.scale is None else result.column_weights / by.scale
+    titles = {j: f"{names[j]} ({transform.name})" for j, transform in by.transforms.items()}
     return [
-        {"feature": names[j], "weight": float(weights[j]), "importance": float(importance[j])}
+        {"feature": titles.get(int(j), names[j]), "weight": float(weights[j]), "importance": float(importance[j])}
         for j in np.argsort(-importance, kind="stable")
         if weights[j] != 0
     ]
+
+
+def _preparation(result: FitResult) -> dict[str, Any] | None:
+    """What was done to features besides scaling, and what else was tried; None if there was no reason for any of it."""
+    by, formula = result.data.by, result.model.formula()
+    if not result.tried and not by.transforms and by.filling is None:
+        return None
+    counts = missing_counts(result.request.queries["train"].X) / max(1, result.data.train.n_documents)
+    names = result.data.train.feature_names
+    told = [j for j in range(by.n_features) if j in by.transforms or counts[j] > 0]
+    return {
+        "chosen": str(result.data.how),
+        "tried": [
+            {
+                "name": str(each.how),
+                "mean": each.estimate.mean,
+                "standard_error": each.estimate.standard_error,
+                "is_chosen": each.how == result.data.how,
+            }
+            for each in result.tried
+        ],
+        "features": [
+            {
+                "name": names[j],
+                "transform": str(by.transforms.get(j, "none")),
+                "missing_share": float(counts[j]),
+                "where_missing": _where_missing(formula, j) if counts[j] > 0 else None,
+            }
+            for j in told
+        ],
+    }
+
+
+def _where_missing(formula: Formula, column: int) -> str:
+    """What a missing value counts as, and what it adds besides."""
+    if formula.filling is None or (formula.weights[column] == 0 and formula.extra[column] == 0):
+        return "not used"
+    transform, value = formula.transforms.get(column), formula.filling.values[column]
+    raw = float(value if transform is None else transform.inverse(value))
+    told = "the mean of the query" if formula.filling.by_query else f"{raw:.4g}"
+    extra = formula.extra[column]
+    return f"{told}, and {extra:+.3g} to the score" if extra else told
 
 
 def _health(found: Inspection) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rankwright.fitting.baseline import Baseline
 from rankwright.fitting.choice import Entry, GivenUp, Judged, given_up
 from rankwright.fitting.data import FitData
 from rankwright.fitting.families import Family
+from rankwright.fitting.preparing import Tried
 from rankwright.fitting.request import Request
 from rankwright.fitting.summary import FitSummary, notes_on_grids
 from rankwright.measures.comparison import Comparison
@@ -51,8 +52,10 @@ class FitResult:
     entries : every ranker with the setting chosen for it
     chosen : position of the chosen one
     models : every entry trained on all queries, in terms of the features as given
+    column_weights : of the chosen one, in terms of the columns that it was trained on
     baseline : ranking by one feature
-    data : the queries, as trained on
+    data : the queries, as trained on: with columns prepared from the features as ``data.how`` tells
+    tried : the preparations of features that were tried; none if there was only one
     test : test queries, if given
     held_out_scores : of the chosen ranker, for every document of the judged queries; not computed with test queries
     held_out_weights : those that these scores come from, for features as scaled: a row for each split
@@ -71,8 +74,10 @@ class FitResult:
     entries: tuple[Entry, ...]
     chosen: int
     models: tuple[LinearModel, ...]
+    column_weights: Array
     baseline: Baseline
     data: FitData
+    tried: tuple[Tried, ...]
     test: Queries | None
     held_out_scores: Array | None
     held_out_weights: Array | None
@@ -100,20 +105,25 @@ class FitResult:
 
     @property
     def final_queries(self) -> Queries:
-        """The queries of the final figures, with features as scaled for training unless they are test queries."""
-        return self.data.judged if self.test is None else self.test
+        """The queries of the final figures, with features as they were given."""
+        given = self.request.queries
+        return given["train" if self.data.valid is None else "valid"] if self.test is None else self.test
+
+    @cached_property
+    def final_columns(self) -> Queries:
+        """The same queries with columns as rankers see them."""
+        return self.data.judged if self.test is None else self.data.by.prepared(self.test)
 
     @cached_property
     def final_scores(self) -> tuple[Array, Array]:
         """Scores of the chosen ranker and of the baseline for these."""
-        queries = self.final_queries
-        scores = self.model.predict(queries) if self.held_out_scores is None else self.held_out_scores
-        return scores, self.baseline.scores(queries)
+        scores = self.model.predict(self.final_queries) if self.held_out_scores is None else self.held_out_scores
+        return scores, self.baseline.scores(self.final_columns)
 
     def final_weights(self, q: int) -> Array:
-        """The weights that the q-th of the final queries was ranked by, in terms of its features."""
+        """The weights that the q-th of the final queries was ranked by, in terms of the columns."""
         if self.held_out_weights is None:
-            return self.model.coef_
+            return self.column_weights
         weights: Array = self.held_out_weights[self.data.split_of_query[q]]
         return weights
 
@@ -134,12 +144,12 @@ class FitResult:
             return None
         named = zip(self.entries, self.models, strict=True)
         return self._compared(
-            self.test, {e.family.title: self.values_of(m.predict(self.test), self.test) for e, m in named}
+            self.final_columns, {e.family.title: self.values_of(m.predict(self.test), self.test) for e, m in named}
         )
 
-    def _compared(self, queries: Queries, values: dict[str, Array]) -> Comparison:
-        values = values | {self.baseline_title: self.values_of(self.baseline.scores(queries), queries)}
-        return Comparison(self.measure, queries.query_ids, values, None, "wilcoxon", 0.05)
+    def _compared(self, columns: Queries, values: dict[str, Array]) -> Comparison:
+        values = values | {self.baseline_title: self.values_of(self.baseline.scores(columns), columns)}
+        return Comparison(self.measure, columns.query_ids, values, None, "wilcoxon", 0.05)
 
     @property
     def baseline_title(self) -> str:
@@ -192,10 +202,12 @@ class FitResult:
 
     def n_features_of(self, entry: Entry) -> int:
         """How many features have a weight; other λ than the one trained on all queries use as many."""
-        if entry.setting.n_features is not None:
+        trained, model = next(
+            (e, m) for e, m in zip(self.entries, self.models, strict=True) if e.family == entry.family
+        )
+        if entry.setting.n_features is not None and entry.setting != trained.setting:
             return entry.setting.n_features
-        model = next(m for e, m in zip(self.entries, self.models, strict=True) if e.family == entry.family)
-        return int(np.count_nonzero(model.coef_))
+        return len(model.formula().used)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -234,7 +246,7 @@ class FitResult:
         """
         scores, baseline = self.final_scores
         queries = self.final_queries
-        if not self.model.coef_.any() or _is_same_ranking(scores, np.zeros_like(scores), queries):
+        if not len(self.model.formula().used) or _is_same_ranking(scores, np.zeros_like(scores), queries):
             return "no feature has a weight that tells documents of a query apart"
         if _is_same_ranking(scores, baseline, queries):
             return f"every query is ranked as by the {self.baseline_title} alone"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from rankwright.measures.tables import interval, number, plain_table, probability, regularisation
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def rows_of(result: FitResult) -> list[Row]:
                 None if entry is None else mean - baseline,
                 None if name == held_out.reference else mean - means[held_out.reference],
                 held_out.p_values.get(name),
-                1 if model is None else int(np.count_nonzero(model.coef_)),
+                1 if model is None else len(model.formula().used),
                 None if entry is None else entry.setting.alpha,
                 entry is result.entries[result.chosen],
             )
@@ -135,6 +133,7 @@ class FitSummary:
         return [
             self._choice(),
             *self._given_up(),
+            *self._preparation(),
             *([f"Nothing was learned: {result.nothing_learned}."] if result.nothing_learned else []),
             self._figure(),
             self._promise(),
@@ -143,8 +142,8 @@ class FitSummary:
         ]
 
     def _choice(self) -> str:
-        entry, weights = self.result.entries[self.result.chosen], self.result.model.coef_
-        used = f"{np.count_nonzero(weights):,} of {len(weights):,} features used"
+        entry, model = self.result.entries[self.result.chosen], self.result.model
+        used = f"{len(model.formula().used):,} of {model.n_features_in_:,} features used"
         return f"{_MARK} Chosen: {entry.family.title}, {entry.setting}; {used}."
 
     def _given_up(self) -> list[str]:
@@ -162,6 +161,14 @@ class FitSummary:
             told = f"{measure} on held-out queries is {worse_by:.4f} {way} ({near})"
         best = f"{given_up.best.family.title} with λ = {regularisation(given_up.best.setting.alpha)}, the best of all"
         return [f"{self._savings()} of {best}; {told}. Use {self.names.rule_best} for the best."]
+
+    def _preparation(self) -> list[str]:
+        """What was done to the features, if that is more than scaling."""
+        how, by = self.result.data.how, self.result.data.by
+        if not by.transforms and by.filling is None:
+            return []
+        told = str(how)
+        return [f"Features were prepared: {told}. This is part of the model."]
 
     def _savings(self) -> str:
         given_up, result = self.result.given_up, self.result

@@ -62,6 +62,12 @@ class Preparation:
             used[..., self.indicated] |= weights[..., self.n_features :] != 0
         return used
 
+    def of_features(self, per_column: Array) -> Array:
+        """Numbers of columns (… × columns) added up to numbers of their features (… × features)."""
+        totals = per_column[..., : self.n_features].copy()
+        totals[..., self.indicated] += per_column[..., self.n_features :]
+        return totals
+
     def prepared(self, queries: Queries) -> Queries:
         """The same queries with the columns in place of the features."""
         if self.changes_nothing:
@@ -88,7 +94,12 @@ class Preparation:
 
 
 def prepare(
-    queries: Queries, *, missing: MissingName = "mean", transform: TransformName = "none", scale: bool = True
+    queries: Queries,
+    *,
+    missing: MissingName = "mean",
+    transform: TransformName = "none",
+    scale: bool = True,
+    others_miss: bool = False,
 ) -> tuple[Preparation, Queries]:
     """How to prepare the features of these queries, and the queries prepared.
 
@@ -98,10 +109,11 @@ def prepare(
     missing : "mean" puts the mean over all documents in place of a missing value, "query-mean" that of its query
     transform : "log" or "quantile" of features with heavy tails
     scale : divide by the spread within queries, so that λ means the same for all columns
+    others_miss : whether values are missing in other queries, so that these must tell what stands for them
     """
     transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
     filling, indicated = None, np.zeros(0, np.intp)
-    if has_missing(queries.X):
+    if others_miss or has_missing(queries.X):
         filling = Filling(_means(queries, transforms), missing == "query-mean")
         indicated = np.flatnonzero(missing_within_queries(queries.X, queries.grouping))
     unscaled = Preparation(queries.n_features, transforms, filling, indicated, None)
