@@ -64,7 +64,7 @@ def columns_of(queries: Queries) -> Columns:
 def choose_columns(schema: Schema, asked: TableColumns) -> tuple[Columns, list[FeatureColumn]]:
     """The part of each column of a frame, by the rules of :func:`from_frame`, and which are chosen as features.
 
-    ``features`` of the first are names for CSR features only: which of the chosen columns are numbers, their cells tell.
+    ``features`` of the first are names for CSR features only: whether a chosen column is numbers, its cells tell.
     """
     label, kind = _label_column(schema, asked.label or LABEL_COLUMNS[Grades])
     qid, doc = asked.qid or QID, asked.doc

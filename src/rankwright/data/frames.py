@@ -15,7 +15,7 @@ one per feature    numbers; for CSR features the lists ``indices`` and ``values`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from rankwright.data.columns import (
     N_FEATURES,
+    Columns,
     check_feature_columns,
     choose_columns,
     columns_of,
@@ -33,7 +34,7 @@ from rankwright.data.columns import (
 )
 from rankwright.data.from_columns import build_queries, csr_features, dense_features, number_of_features
 from rankwright.data.queries import Queries
-from rankwright.data.table_columns import TableColumns
+from rankwright.data.table_columns import FeatureColumn, TableColumns
 from rankwright.data.table_features import table_features, tell_left_out
 from rankwright.data.to_columns import arrow_schema, arrow_table
 from rankwright.errors import DataError, ParameterError
@@ -80,15 +81,20 @@ def from_frame(
     >>> rw.from_frame(pa.table({"qid": ["a", "a", "b"], "label": [0, 2, 1], "bm25": [0.3, 1.5, None]}))
     Queries(2 queries, 3 documents, 1 feature, grades 0–2)
     """
+    table = as_narwhals(frame)
     asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
-    return queries_of_table(as_narwhals(frame), asked)
+    return queries_of_table(table, *choose_columns(table.schema, asked))
 
 
 def queries_of_table(
-    table: nw.DataFrame[Any], asked: TableColumns, *, decimal_mark: str = ".", where: str = ""
+    table: nw.DataFrame[Any],
+    columns: Columns,
+    chosen: Iterable[FeatureColumn],
+    *,
+    decimal_mark: str = ".",
+    where: str = "",
 ) -> Queries:
-    """Queries from a frame behind narwhals' interface; ``where`` begins what is told of columns that are left out."""
-    columns, chosen = choose_columns(table.schema, asked)
+    """Queries from the chosen columns; ``where`` begins what is told of those that are left out as they are text."""
     if columns.sparse:
         return build_queries(table, columns, csr_features(table, number_of_features(table)))
     found = table_features(table, chosen, decimal_mark=decimal_mark)

@@ -27,7 +27,8 @@ def build_queries(table: nw.DataFrame[Any], columns: Columns, x: Features, *, de
     """Queries with the given features; all the rest is read from the table."""
     qid = _ids(column_of(table, columns.qid), columns.qid)
     label = column_of(table, columns.label)
-    if pa.types.is_string(label.type) or pa.types.is_large_string(label.type):
+    is_text = pa.types.is_string(label.type) or pa.types.is_large_string(label.type)
+    if is_text and columns.supervision is not PreferenceGraph:
         label = grades_in(label, columns.label, decimal_mark=decimal_mark)
     supervision = _supervision(label, columns, qid)
     doc_ids = None if columns.doc is None else _ids(column_of(table, columns.doc), columns.doc)

@@ -133,9 +133,7 @@ def read_columns(path: str | os.PathLike[str], asked: TableColumns) -> Queries:
     with told_if_changed(path), _told_as_parse_errors(path), pq.ParquetFile(path) as file:
         schema = as_narwhals(file.schema_arrow.empty_table()).schema
         note = _note_from_json(file.metadata.metadata or {})
-        columns, chosen = (
-            choose_columns(schema, asked) if note is None else _overridden(schema, note.columns, asked)
-        )
+        columns, chosen = choose_columns(schema, asked) if note is None else _overridden(schema, note.columns, asked)
         if any(each.values is not None for each in chosen):
             wanted = list(dict.fromkeys([*columns.apart_from_dense_features(), *(each.column for each in chosen)]))
             rows = _read(file, wanted)

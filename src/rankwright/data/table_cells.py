@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ _DIGITS = r"([0-9]+{mark}?[0-9]*|{mark}[0-9]+)([eE][+-]?[0-9]+)?"
 _NUMBER = r"^[+-]?({digits}|inf|infinity|Inf|Infinity|INF)$"
 # Numbers as people and spreadsheets write them, too: 1,234.5 and 0,5 are meant as numbers, whichever they are.
 _LIKE_A_NUMBER = r"^[+-]?[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?$|" + _NUMBER.format(digits=_DIGITS.format(mark=r"\."))
-_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _BLANKS = " \t"
 
 
@@ -59,14 +60,15 @@ def has_decimal_commas(column: Any) -> bool:
 
 
 def ids_in(column: Any) -> Any:
-    """Ids from text: int64 if all are whole numbers of up to 18 digits without leading zeros, else as they are written.
+    """Ids from text: int64 if all are whole numbers that fit and have no leading zeros, else as they are written.
 
     An empty one is null; among whole numbers, so is every spelling of a missing value.
     """
     present = _is_present(column)
     is_whole = pc.match_substring_regex(column, _WHOLE)
     if _count(present) and not _count(pc.and_not(present, is_whole)):
-        return pc.if_else(present, column, None).cast(pa.int64())
+        with suppress(pa.ArrowInvalid):  # too large for int64
+            return pc.if_else(present, column, None).cast(pa.int64())
     return pc.if_else(pc.equal(column, ""), None, column)
 
 

@@ -126,9 +126,11 @@ def _exactly(names: Sequence[str], features: Sequence[str]) -> list[FeatureColum
         each = FeatureColumn(feature, True) if feature in known else _of_value(feature, known)
         if each is None:
             continue
-        if each.values and found and found[-1].values and found[-1].column == each.column:
-            each = FeatureColumn(each.column, True, (*found.pop().values, *each.values))  # looked at only once
-        found.append(each)
+        before = found[-1] if found else None
+        if each.values and before is not None and before.values and before.column == each.column:
+            found[-1] = FeatureColumn(each.column, True, before.values + each.values)  # looked at only once
+        else:
+            found.append(each)
     return found
 
 
