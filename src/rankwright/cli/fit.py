@@ -13,7 +13,7 @@ import typer
 
 from rankwright._version import __version__
 from rankwright.cli.fit_folder import FILES, going_on, own_folder, write_results
-from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn, check_at_least
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, reads_data
 from rankwright.cli.output import (
     check_output_folder,
     print_json,
@@ -22,8 +22,9 @@ from rankwright.cli.output import (
     reading,
 )
 from rankwright.cli.progress import progress_bar
+from rankwright.cli.training_data import read_training_data
 from rankwright.cli.training_record import command_text, data_records, digests_of, training_record
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
@@ -34,10 +35,9 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _NOT_IN_RESULT = ("files", "out", "budget", "costs", "baseline", "delta")
 
 
+@reads_data
 def fit(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Judged documents: LETOR text, gzipped text, Parquet or CSV.")
-    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Judged documents: {DATA_HELP}.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")],
     valid: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Choose on these queries instead of by cross-validation.")
@@ -76,12 +76,11 @@ def fit(
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="Whose rules the measure follows, as for `rankwright evaluate`.")
     ] = "default",
-    label: LabelColumn = None,
-    qid: QueryColumn = None,
-    doc: DocumentColumn = None,
     delta: Annotated[float, typer.Option(metavar="P", help="The certificate may fail with this probability.")] = 0.05,
     seed: Annotated[int, typer.Option(metavar="N", help="For the parts of cross-validation.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Try the linear rankers, choose one, and write it with a report.
 
@@ -108,7 +107,7 @@ def fit(
         baseline=baseline,
         costs=costs,
         convention=convention,
-        columns={"label": label, "qid": qid, "doc": doc},
+        columns=columns,
         delta=delta,
         seed=seed,
     )
@@ -135,7 +134,7 @@ class _Job:
     baseline: str | None
     costs: Path | None
     convention: str
-    columns: Mapping[str, str | None]
+    columns: DataOptions
     delta: float
     seed: int
 
@@ -178,13 +177,17 @@ class _Job:
 
     def run(self) -> tuple[FitResult, dict[str, Any]]:
         """Read, fit, and write."""
+        from rankwright.fitting.data import check_grades
         from rankwright.fitting.fit import fit as fit_rankers
         from rankwright.fitting.work import Work
 
-        files = {**self.files, **({} if self.costs is None else {"costs": self.costs})}
+        others = {"costs": self.costs, "column_description": self.columns.description}
+        files = {**self.files, **{role: path for role, path in others.items() if path is not None}}
         with digests_of(files) as digests:
             self._check_apart(digests)
-            read = _read_all(self.files, self.columns)
+            read = read_training_data(self.files, self.columns)
+            for role, queries in read.items():
+                check_grades(f"{self.files[role]}: the data", queries)
             costs = None if self.costs is None else _read_costs(self.costs, read["train"])
         work = Work(self.out, self._fingerprint(digests))
         with own_folder(self.out, work), going_on(work):
@@ -237,36 +240,6 @@ class _Job:
         reproduce = {"command": command_text(), "versions": _versions(), "data": data, "seed": self.seed}
         title = f"{self.files['train'].name}: {result.measure}"
         return report_data(result, inspect(read["train"]), title=title, reproduce=reproduce)
-
-
-def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> dict[str, Queries]:
-    """All queries, with the same features: text does not tell of those that are 0 in all its lines."""
-    from rankwright.data.files import read_queries
-    from rankwright.data.learnable import check_learnable
-    from rankwright.data.svmlight.reader import read_parts
-    from rankwright.fitting.data import check_grades
-
-    read = {}
-    for role, path in files.items():
-        with reading(path):
-            read[role] = read_queries(path, label=columns["label"], qid=columns["qid"], doc=columns["doc"])
-    widths = {queries.n_features for queries in read.values()}
-    if len(widths) > 1 and not any(queries.has_feature_names for queries in read.values()):
-        with reading(files["train"]):
-            parts = read_parts(list(files.values()), dtype=None, missing="zero")
-        read = dict(zip(files, parts, strict=True))
-    for role, queries in read.items():
-        check_grades(f"{files[role]}: the data", queries)
-    train = read["train"]
-    check_learnable(str(files["train"]), train)
-    for role, queries in read.items():
-        if queries.n_features != train.n_features or _names(queries) != _names(train):
-            raise DataError(f"{files[role]} has other features than {files['train']}, or has them in another order")
-    return read
-
-
-def _names(queries: Queries) -> tuple[str, ...] | None:
-    return queries.feature_names if queries.has_feature_names else None
 
 
 def _read_costs(costs: Path, train: Queries) -> list[float]:

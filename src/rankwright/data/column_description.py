@@ -6,6 +6,7 @@ mention are numeric features, as CatBoost has it.
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -34,21 +35,30 @@ class Description:
     types: dict[int, str]
     given_names: dict[int, str]
 
+    def has_names(self, first_row: Sequence[str]) -> bool:
+        """Whether the first row of a file is names after all: where the grade stands, there is no number."""
+        place = next(index for index, kind in self.types.items() if kind == _LABEL)
+        try:
+            return place < len(first_row) and math.isnan(float(first_row[place]))
+        except ValueError:
+            return True
+
     def names(self, first_row: Sequence[str]) -> tuple[str, ...]:
         """A name for each column of a file with such a first row; features without one are f1, f2, …"""
         width = len(first_row)
         outside = next((index for index in sorted(self.types) if index >= width), None)
         if outside is not None:
-            raise ParseError(
-                self.path, f"there is a column {outside}, but rows of the data have {width} fields parted by tabs"
-            )
+            raise ParseError(self.path, f"there is a column {outside}, but rows of the data have {width} fields")
         names: list[str] = []
         n_features = 0
         for index in range(width):
             kind = self.types.get(index, _NUMBER)
-            n_features += kind == _NUMBER or kind in _CATEGORIES
-            usual = f"f{n_features}" if kind == _NUMBER or kind in _CATEGORIES else f"{kind}{index}"
-            names.append(self.given_names.get(index, _NAME_OF.get(kind, usual)))
+            is_feature = kind == _NUMBER or kind in _CATEGORIES
+            n_features += is_feature
+            usual = _NAME_OF.get(kind, f"f{n_features}" if is_feature else f"{kind}{index}")
+            if self.has_names(first_row):
+                usual = first_row[index]
+            names.append(self.given_names.get(index, usual))
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
         if twice is not None:
             raise ParseError(self.path, f"two columns are named {twice!r}")

@@ -77,7 +77,7 @@ def read_csv(
         layout = _named_layout(content, asked) if described is None else None
         if layout is None:
             described = described or _description_of(content)
-            layout = _Layout(described.names(_first_record(content, "\t")), "\t", 0)
+            layout = _described_layout(content, described)
         if described is not None:
             asked = described.parts(asked, layout.names)
             described.tell_unused(content.path)
@@ -163,7 +163,7 @@ class _Reader:
             records = _records(self.content, self.layout.delimiter)
             skipped = row - 1 + bool(self.layout.header_line)
             return next(itertools.islice(records, skipped, None))[0]
-        except (csv.Error, UnicodeDecodeError, StopIteration):
+        except (csv.Error, StopIteration):
             return None
 
 
@@ -184,7 +184,7 @@ def _read(content: Content, layout: _Layout, converted: Any, *, use_threads: boo
 
 
 def _named_layout(content: Content, asked: TableColumns) -> _Layout | None:
-    """How the file is laid out by its first line; None if that holds numbers, as in files without names."""
+    """How the file is laid out by its first line; None if that holds data, as in files without names."""
     label, qid = asked.label or LABEL_COLUMNS[Grades], asked.qid or QID
     first = _first_line(content)
     found = []
@@ -195,7 +195,7 @@ def _named_layout(content: Content, asked: TableColumns) -> _Layout | None:
             break
     layout = found[-1] if {label, qid} <= set(found[-1].names) else found[0]
     names = layout.names
-    if not {label, qid} & set(names) and all(map(_IS_NUMBER.fullmatch, names)):
+    if not {label, qid} & set(names) and any(map(_IS_NUMBER.fullmatch, names)):
         return None
     if names[0] == "" and len(names) > 1:
         warnings.warn(
@@ -210,13 +210,20 @@ def _named_layout(content: Content, asked: TableColumns) -> _Layout | None:
     return layout
 
 
+def _described_layout(content: Content, described: Description) -> _Layout:
+    first = _first_line(content)
+    delimiter = "\t" if "\t" in first else max(DELIMITERS, key=_outside_quotes(first).count)
+    line, row = _header(content, delimiter)
+    return _Layout(described.names(row), delimiter, line if described.has_names(row) else 0)
+
+
 def _description_of(content: Content) -> Description:
-    beside = description_beside(content.path)
+    beside = description_beside(content.path) if "\t" in _first_line(content) else None
     if beside is None:
         raise ParseError(
             content.path,
-            "the first line holds numbers, not the names of the columns: put a line of names first, or, if the file is "
-            "one of CatBoost's, give its column description (--column-description, column_description=)",
+            "the first line holds numbers, not the names of the columns: put a line of names first, or, if CatBoost "
+            "reads the file, give its column description (--column-description, column_description=)",
             line=1,
         )
     return read_description(beside)
@@ -240,21 +247,18 @@ def _header(content: Content, delimiter: str) -> tuple[int, tuple[str, ...]]:
     """The line of names, and its number."""
     try:
         line, names = next(_records(content, delimiter), (1, []))
-    except UnicodeDecodeError:
+        "".join(names).encode()
+    except UnicodeEncodeError:
         raise ParseError(content.path, "the names of the columns are not UTF-8 text", line=1) from None
     except csv.Error as error:
         raise ParseError(content.path, f"this is no CSV: {error}", line=1) from None
     return line, tuple(name.strip() for name in names)
 
 
-def _first_record(content: Content, delimiter: str) -> list[str]:
-    return list(_header(content, delimiter)[1])
-
-
 def _records(content: Content, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows with the number of the line that each begins in; blank lines are none."""
     with content.open() as file:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
         reader, line = csv.reader(text, delimiter=delimiter), 1
         for record in reader:
             if record:

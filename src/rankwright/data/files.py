@@ -41,8 +41,8 @@ def read_queries(
     """Read a data file: LETOR / SVMlight text, CSV, JSON lines or Parquet; all but Parquet plain or gzip.
 
     Which of them it is, its content tells, and for CSV (``.csv``, ``.tsv``) and JSON lines (``.jsonl``, ``.ndjson``)
-    also its name; a pipe must hold text, or have such a name. CSV has a line of names first; commas, semicolons, tabs or
-    bars part its columns. What is known and not read, such as an Excel workbook, is refused with the reason.
+    also its name; a pipe must hold text, or have such a name. CSV has a line of names first, and its columns are parted
+    by commas, semicolons, tabs or bars. What is not read, such as an Excel workbook, is refused with the reason.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def read_asked(
         raise ParameterError(f"{parameter}: {os.fspath(path)} is LETOR text, which has no column {name!r} to name")
     if asked.one_hot:
         raise ParameterError(f"one_hot: {os.fspath(path)} is LETOR text, which has numbers only")
-    from rankwright.data.numbered_features import of_numbers
+    from rankwright.data.selected_features import of_numbers
     from rankwright.data.svmlight import read_svmlight
 
     return of_numbers(read_svmlight(path, dtype=dtype, missing=missing), asked, path)

@@ -67,7 +67,8 @@ def from_frame(
     features : sequence of str, optional
         The feature columns, in order; by default all others. ``*`` and ``?`` are wildcards, ``-name`` leaves a column
         out, and ``column=value`` is 1 where a column has this value. Columns that are not numeric (text, dates, …) are
-        left out with a warning, unless they are named here, which is an error, or in ``one_hot``. For a frame of CSR features (columns ``indices``, ``values`` and ``n_features``): the names of the
+        left out with a warning, unless they are named here, which is an error, or in ``one_hot``.
+        For a frame of CSR features (columns ``indices``, ``values`` and ``n_features``): the names of the
         features, by default ``f1``, ``f2``, …
     doc : str, optional
         The column of document ids; by default ``doc_id``, if there is one.

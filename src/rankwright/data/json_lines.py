@@ -56,7 +56,7 @@ class _Rows:
         with content.open() as file:
             for line, text in enumerate(file, start=1):
                 if text.strip():
-                    self._add(line, self._parsed(line, text))
+                    self._add(line, self._parsed(line, text.strip()))
 
     def _parsed(self, line: int, text: bytes) -> dict[str, Any]:
         try:

@@ -48,6 +48,7 @@ from rankwright.data.from_columns import (
 )
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.data.queries import Queries
+from rankwright.data.selected_features import of_names
 from rankwright.data.supervision import Grades
 from rankwright.data.table_columns import FeatureColumn, TableColumns, chosen_features
 from rankwright.data.table_features import table_features, tell_left_out
@@ -123,7 +124,7 @@ def read_parquet(
         The columns of grades, query ids and document ids.
     features, one_hot : sequences of str, optional
         The feature columns, in order, and those to encode by their values, as :func:`~rankwright.from_frame` takes
-        them; for CSR features, ``features`` are the names of all of them.
+        them; for CSR features of another program, ``features`` are the names of all of them.
     """
     return read_columns(path, TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot))
 
@@ -151,7 +152,7 @@ def read_columns(path: str | os.PathLike[str], asked: TableColumns) -> Queries:
         elif note is None:
             x = csr_features(table, number_of_features(_read(file, [N_FEATURES])))
         else:
-            x = csr_features(table, note.n_features)
+            return of_names(build_queries(table, columns, csr_features(table, note.n_features)), asked)
         return build_queries(table, columns, x)
 
 
@@ -250,7 +251,6 @@ def _overridden(schema: Schema, noted: Columns, asked: TableColumns) -> tuple[Co
         label=noted.label if asked.label is None else asked.label,
         supervision=noted.supervision if asked.label in (None, noted.label) else Grades,
         qid=noted.qid if asked.qid is None else asked.qid,
-        features=noted.features if asked.features is None or not noted.sparse else asked.features,
         doc=noted.doc if asked.doc is None else asked.doc,
     )
     check_parts(schema, columns if asked.features is None else replace(columns, features=None))

@@ -36,7 +36,9 @@ def numbers_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
     if 2 * n_alike <= n_present:
         return None
     row = _first(pc.and_not(present, is_number))
-    raise RowError(row, f"column {name!r} is {_cell(column, row)}, {_why(cells[row].as_py(), n_present)}")
+    others = f"; {n_numbers:,} of its {n_present:,} values are numbers" if n_numbers else ""
+    why = _why(cells[row].as_py(), decimal_mark)
+    raise RowError(row, f"column {name!r} is {_cell(column, row)}, {why}{others}")
 
 
 def grades_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
@@ -104,9 +106,9 @@ def _cell(column: Any, row: int) -> str:
     return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
-def _why(cell: str, n_present: int) -> str:
-    comma = " (a comma in a number: 0.5 and 1234 are read, 0,5 only where semicolons part the columns)"
-    return (
-        f"which is not a number{comma if ',' in cell else ''}, but most of its {n_present:,} values are: "
-        "correct it, or leave the column out of the features"
-    )
+def _why(cell: str, mark: str) -> str:
+    if mark == "," and "." in cell:
+        return "but numbers in this file have decimal commas: write all of them alike"
+    if "," in cell:
+        return "which is not a number: write 0.5 or 1234 without a comma (only semicolons between columns allow 0,5)"
+    return "which is not a number: correct it, or leave the column out of the features"

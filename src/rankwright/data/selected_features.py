@@ -1,4 +1,4 @@
-"""Some of the features of text that has numbers for them: f1, f2, …"""
+"""Some of the features of queries that have been read: of LETOR text by their numbers, else by their names."""
 
 from __future__ import annotations
 
@@ -34,10 +34,18 @@ def of_numbers(queries: Queries, asked: TableColumns, path: str | os.PathLike[st
         return _with(_widened(queries, max(columns, default=0) + 1), columns)
     words = tuple(_NUMBER.sub(r"\1f\2", word) if _NUMBER.fullmatch(word) else word for word in asked.features)
     try:
-        chosen = chosen_features(queries.feature_names, replace(asked, features=words), ())
+        return of_names(queries, replace(asked, features=words))
     except DataError as error:
         raise DataError(f"{os.fspath(path)}: {error}") from None
-    return _with(queries, [int(each.column[1:]) - 1 for each in chosen])
+
+
+def of_names(queries: Queries, asked: TableColumns) -> Queries:
+    """The queries with the features that were asked for by names and patterns; all if none were."""
+    if asked.features is None:
+        return queries
+    place = {name: column for column, name in enumerate(queries.feature_names)}
+    chosen = chosen_features(tuple(place), replace(asked, one_hot=()), ())
+    return _with(queries, [place[each.column] for each in chosen])
 
 
 def _widened(queries: Queries, n_features: int) -> Queries:
