@@ -25,6 +25,8 @@ def read_training_data(files: Mapping[str, Path], columns: DataOptions) -> dict[
     from rankwright.data.svmlight.reader import read_parts
 
     train = columns.read(files["train"])
+    if train.n_features == 0:
+        raise DataError(f"{files['train']}: there are no features to learn from")
     check_learnable(str(files["train"]), train)
     others = columns.with_features_of(train.feature_names) if train.has_feature_names else columns
     read = {"train": train, **{role: others.read(path) for role, path in files.items() if role != "train"}}

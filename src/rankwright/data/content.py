@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import mmap
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from rankwright.data.paths import input_file
 from rankwright.errors import ParseError
@@ -30,6 +31,22 @@ class Content:
     def raw(self) -> BinaryIO:
         """The file as it is, compressed or not."""
         return self.path.open("rb") if self._kept is None else io.BytesIO(self._kept)
+
+    @contextmanager
+    def for_arrow(self) -> Iterator[Any]:
+        """What Arrow opens as a stream, compressed or not: a name where there is one, which it reads faster."""
+        if self._kept is None:
+            yield os.fspath(self.path)
+        else:
+            with self.raw() as file:
+                yield file
+
+    def may_contain(self, part: bytes) -> bool:
+        """Whether these bytes occur; of what is compressed, that is not known."""
+        if self.is_compressed or self._kept is not None:
+            return True
+        with self.raw() as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(part) >= 0
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

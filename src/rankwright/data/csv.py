@@ -174,9 +174,10 @@ def _read(content: Content, layout: _Layout, converted: Any, *, use_threads: boo
         skip_rows=max(0, layout.header_line - 1),
         skip_rows_after_names=int(layout.header_line > 0),
     )
-    parsed = pa_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
+    # A line break can only be part of a field in quotes; to look for it takes time.
+    parsed = pa_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=content.may_contain(b'"'))
     compression = "gzip" if content.is_compressed else None
-    with content.raw() as file, pa.input_stream(file, compression=compression) as stream:
+    with content.for_arrow() as source, pa.input_stream(source, compression=compression) as stream:
         return pa_csv.read_csv(stream, options, parsed, converted)
 
 

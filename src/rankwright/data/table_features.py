@@ -90,9 +90,9 @@ def tell_left_out(left_out: dict[str, str], where: str = "") -> None:
     told = [f"{name!r} ({kind})" for name, kind in list(left_out.items())[:_MOST_NAMED]]
     more = len(left_out) - len(told)
     which = f"{', '.join(told)}{f' and {more} more' if more else ''}"
-    count = f"{len(left_out)} column{'s' * (len(left_out) > 1)}"
+    count = "1 column that is" if len(left_out) == 1 else f"{len(left_out)} columns that are"
     warnings.warn(
-        f"{where}left out {count} that {'are' if len(left_out) > 1 else 'is'} not numeric: {which}; "
-        "to use one as features, one-hot encode it (--one-hot, one_hot=); if one holds document ids, name it as doc",
+        f"{where}left out {count} not numeric: {which}. To use one, encode it by its values with --one-hot (one_hot=); "
+        "document ids are named with --doc (doc=)",
         stacklevel=2,
     )

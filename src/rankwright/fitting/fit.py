@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.as_queries import as_parts
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
+from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, entry_of
@@ -34,10 +37,15 @@ RANKERS = tuple(family.name for family in FAMILIES)
 
 
 def fit(
-    train: Queries,
+    train: Any,
     *,
-    valid: Queries | None = None,
-    test: Queries | None = None,
+    valid: Any = None,
+    test: Any = None,
+    label: str | None = None,
+    qid: str | None = None,
+    doc: str | None = None,
+    features: Sequence[str] | None = None,
+    one_hot: Sequence[str] | None = None,
     measure: str | Measure = "ndcg@10",
     rankers: Sequence[str] = RANKERS,
     folds: int = 5,
@@ -55,9 +63,11 @@ def fit(
 
     Parameters
     ----------
-    train, valid, test : Queries
+    train, valid, test : Queries, data frames or paths of files
         Settings and rankers are chosen on ``valid`` if given, else by cross-validation over ``folds`` parts of the
         training queries. ``test`` decides nothing.
+    label, qid, doc, features, one_hot : which columns of frames and tables are what, as `from_frame` takes them
+        Validation and test data have the features of the training data, by their names.
     measure, convention : what counts, and whose rules it follows
     rankers : names from ``RANKERS``
     folds, seed : how many parts for cross-validation, and how queries are dealt to them
@@ -84,7 +94,10 @@ def fit(
     (LinearModel(RankRLS, 8 features, 8 with a weight), 'test')
     """
     check_delta(delta)
-    job = _Job(train, valid, test, measure, rankers, folds, rule, convention, costs, budget, seed, work, progress)
+    columns = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    queries, others = as_parts(train, columns, validation=valid, test=test)
+    valid, test = others["validation"], others["test"]
+    job = _Job(queries, valid, test, measure, rankers, folds, rule, convention, costs, budget, seed, work, progress)
     return job.run(baseline, delta)
 
 
