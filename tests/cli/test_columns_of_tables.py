@@ -4,6 +4,8 @@ import csv
 import json
 
 import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 import typer.main
 
@@ -135,3 +137,20 @@ def test_features_of_text_by_number(run, folder):
         ran = run("predict", "model.json", "short.txt")  # feature 3 is 0 there
         expected = np.array([[[7, 1, 0][column] for column in columns]])
         np.testing.assert_allclose(float(ran.out), model.predict(expected)[0], rtol=1e-6)
+
+
+def test_documents_without_grades_are_scored(run, folder):
+    run("fit", "train.csv", *COLUMNS, "--one-hot", "kind", "--ranker", "rankrls", "--out", "r")
+    judged = run("predict", "r/model.json", "test.csv", *COLUMNS)
+    features = ["kind=book", "kind=shoe", "bm25", "clicks"]
+    table = rw.read_queries("test.csv", label="grade", qid="query", features=features)
+    plain = table.to_frame("pyarrow").drop_columns("label")
+    text = ["book" if b else "shoe" if s else "" for b, s in table.X[:, :2]]
+    for name, write in (("new.csv", pa_csv.write_csv), ("new.parquet", pq.write_table)):
+        write(plain.append_column("kind", [text]), name)
+        ran = run("predict", "r/model.json", name)
+        assert (ran.code, ran.err) == (0, "")
+        np.testing.assert_allclose(np.loadtxt(ran.out.splitlines()), np.loadtxt(judged.out.splitlines()), rtol=1e-6)
+        assert run("evaluate", "scores.txt", name).code == 65
+        ran = run("predict", "r/model.json", name, "--label", "grade")
+        assert "there is no column 'grade' (label)" in ran.err

@@ -37,6 +37,10 @@ class DataOptions:
         with reading(path):
             return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
 
+    def for_unjudged(self) -> DataOptions:
+        """The same, of documents that may have no grades."""
+        return replace(self, columns=replace(self.columns, must_be_judged=False))
+
     def with_features_of(self, names: Iterable[str]) -> DataOptions:
         """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""
         return replace(self, columns=self.columns.for_features(names))

@@ -27,7 +27,7 @@ def predict(
 
     Prints one score per line, in the order of DATA: the higher, the better its place in its query. Every score
     has the fewest digits that read back as the same number. Features are picked by name where both the model
-    and DATA name them, and else by their number; features that text does not show are 0.
+    and DATA name them, and else by their number; features that text does not show are 0. A table needs no grades.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def predict(
         check_output(out, model, data)
     with reading(model):
         ranker = load_model(model)
-    queries = read_for_models(data, columns, ranker)
+    queries = read_for_models(data, columns.for_unjudged(), ranker)
     with working("scoring"):
         try:
             scores = for_features_of(ranker, queries).predict(queries)

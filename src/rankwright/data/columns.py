@@ -33,11 +33,11 @@ class Columns:
     """Which column plays which part, and the names of the features.
 
     Dense features are the columns of these names. Sparse ones are the columns ``indices`` and ``values``,
-    and their names are given apart (None: ``f1``, ``f2``, …).
+    and their names are given apart (None: ``f1``, ``f2``, …). Without a ``label``, all grades are 0.
     """
 
     qid: str
-    label: str
+    label: str | None
     supervision: type[Supervision]
     doc: str | None
     features: tuple[str, ...] | None
@@ -45,7 +45,7 @@ class Columns:
 
     def apart_from_dense_features(self) -> list[str]:
         """Every column but the dense features."""
-        named = [self.qid, self.label, *([] if self.doc is None else [self.doc])]
+        named = [name for name in (self.qid, self.label, self.doc) if name is not None]
         return [*named, INDICES, VALUES] if self.sparse else named
 
     def dense_features(self) -> tuple[str, ...]:
@@ -66,7 +66,10 @@ def choose_columns(schema: Schema, asked: TableColumns) -> tuple[Columns, list[F
 
     ``features`` of the first are names for CSR features only: whether a chosen column is numbers, its cells tell.
     """
+    label: str | None
     label, kind = _label_column(schema, asked.label or LABEL_COLUMNS[Grades])
+    if label not in schema and asked.label is None and not asked.must_be_judged:
+        label = None
     qid, doc = asked.qid or QID, asked.doc
     if doc is None and DOC_ID in schema and DOC_ID not in (asked.features or ()):
         doc = DOC_ID
@@ -108,10 +111,9 @@ def _label_column(schema: Schema, label: str) -> tuple[str, type[Supervision]]:
 def check_columns(schema: Schema, columns: Columns) -> None:
     """Raise a :class:`DataError` that names the first column that is not there or cannot play its part."""
     check_parts(schema, columns)
-    if columns.supervision is not PreferenceGraph and not is_numeric(schema[columns.label]):
-        raise DataError(
-            f"column {columns.label!r} ({columns.supervision.kind}) is {schema[columns.label]}, not numeric"
-        )
+    label = None if columns.supervision is PreferenceGraph else columns.label
+    if label is not None and not is_numeric(schema[label]):
+        raise DataError(f"column {label!r} ({columns.supervision.kind}) is {schema[label]}, not numeric")
     check_feature_columns(schema, columns.dense_features())
 
 

@@ -122,7 +122,8 @@ class _Reader:
         )
 
     def _has_decimal_commas(self, table: pa.Table) -> bool:
-        numbers = [self.columns.label, *(each.column for each in self.chosen if each.values is None)]
+        numbers = [each.column for each in self.chosen if each.values is None]
+        numbers += [] if self.columns.label is None else [self.columns.label]
         return any(pa.types.is_string(table[name].type) and has_decimal_commas(table[name]) for name in numbers)
 
     # By Arrow

@@ -26,21 +26,24 @@ _BLOCK_ROWS = 4096
 def build_queries(table: nw.DataFrame[Any], columns: Columns, x: Features, *, decimal_mark: str = ".") -> Queries:
     """Queries with the given features; all the rest is read from the table."""
     qid = _ids(column_of(table, columns.qid), columns.qid)
-    label = column_of(table, columns.label)
-    is_text = pa.types.is_string(label.type) or pa.types.is_large_string(label.type)
-    if is_text and columns.supervision is not PreferenceGraph:
-        label = grades_in(label, columns.label, decimal_mark=decimal_mark)
-    supervision = _supervision(label, columns, qid)
+    supervision = _supervision(table, columns, qid, decimal_mark)
     doc_ids = None if columns.doc is None else _ids(column_of(table, columns.doc), columns.doc)
     return Queries(x, supervision, qid, feature_names=columns.features, doc_ids=doc_ids)
 
 
-def _supervision(label: Any, columns: Columns, qid: npt.NDArray[Any]) -> Supervision:
-    _refuse_nulls(label, columns.label)
+def _supervision(table: nw.DataFrame[Any], columns: Columns, qid: npt.NDArray[Any], decimal_mark: str) -> Supervision:
+    name = columns.label
+    if name is None:
+        return Grades(np.zeros(len(qid)))
+    label = column_of(table, name)
     if columns.supervision is PreferenceGraph:
-        return _preference_graph(label, columns.label, Grouping(qid, len(qid)))
+        _refuse_nulls(label, name)
+        return _preference_graph(label, name, Grouping(qid, len(qid)))
+    if pa.types.is_string(label.type) or pa.types.is_large_string(label.type):
+        label = grades_in(label, name, decimal_mark=decimal_mark)
+    _refuse_nulls(label, name)
     if pa.types.is_nested(label.type) or pa.types.is_temporal(label.type):
-        raise DataError(f"column {columns.label!r} ({columns.supervision.kind}) is {label.type}, not numeric")
+        raise DataError(f"column {name!r} ({columns.supervision.kind}) is {label.type}, not numeric")
     numbers = floats(label, np.float64)
     return FullRanking(numbers) if columns.supervision is FullRanking else Grades(numbers)
 

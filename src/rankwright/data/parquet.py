@@ -239,7 +239,7 @@ def _distinct_names(columns: Columns) -> Columns:
     return replace(
         columns,
         qid=free(columns.qid),
-        label=free(columns.label),
+        label=None if columns.label is None else free(columns.label),
         doc=None if columns.doc is None else free(columns.doc),
     )
 

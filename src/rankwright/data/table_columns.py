@@ -22,7 +22,8 @@ class TableColumns:
     """The columns that were named; None: by their usual names.
 
     ``exact``: ``features`` are those of a model or of training data, so that none of them is a pattern, and those that
-    the table lacks are simply not read.
+    the table lacks are simply not read. ``must_be_judged``: without a column of grades there is an error; else, if none
+    is named, all grades are 0.
     """
 
     label: str | None = None
@@ -31,6 +32,7 @@ class TableColumns:
     features: tuple[str, ...] | None = None
     one_hot: tuple[str, ...] = ()
     exact: bool = False
+    must_be_judged: bool = True
 
     @classmethod
     def of(
