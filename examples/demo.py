@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
     print(f"{train.n_queries} judged queries to learn from, {test.n_queries} to test on, {train.n_features} features.")
 
     command("inspect", folder / "train.txt")
-    command("fit", folder / "train.txt", "--test", folder / "test.txt", "--out", folder / "ranker")
+    command("fit", folder / "train.txt", "--test", folder / "test.txt", "--out", folder / "ranker", "--overwrite")
     best = rw.evaluate(test.X @ made.best_weights, test, "ndcg@10").means[rw.nDCG @ 10]
     print(f"(The best ranker there can be, which made these data, has {best:.4f} on the test queries.)")
 

@@ -20,6 +20,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import rankwright as rw
+from rankwright.preparation.preparation import Preparation, prepare
+from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.prepared import model_of_features
 from tests.export.models import linear
 
 # Iterative solvers go on until the way they add up numbers no longer shows.
@@ -37,11 +40,12 @@ NAMES = ["bm25", 'title "tf"', "path/length", "constant", "age", "links"]
 
 
 class Layout(NamedTuple):
-    """Queries to train on, those to use the ranker on, and a scaler if it is trained behind one."""
+    """Queries to train on, those to use the ranker on, and what it is trained behind: a scaler, or a preparation."""
 
     train: rw.Queries
     used: rw.Queries
     scaler: rw.GlobalStandardScaler | None = None
+    preparation: Preparation | None = None
 
 
 def dirty(stored: Callable[[Any], Any] = np.asarray, names: list[str] | None = None) -> rw.Queries:
@@ -68,6 +72,34 @@ def scaled(queries: rw.Queries, with_mean: bool = True) -> Layout:
     return Layout(scaler.fit_transform(queries), queries, scaler)
 
 
+def holey(stored: Callable[[Any], Any] = np.asarray, names: list[str] | None = None) -> rw.Queries:
+    """The same with values missing: in some rows, in a whole query, and of one feature in all rows."""
+    complete = dirty(names=names)
+    x, rng = np.array(complete.X), np.random.default_rng(5)
+    x[rng.random(len(x)) < 0.4, 0] = np.nan
+    x[(rng.random(len(x)) < 0.3) & (complete.y == 0), 5] = np.nan  # missing has a meaning
+    x[complete.qid == "query 3", 1] = np.nan
+    x[:, 2] = np.nan
+    return rw.Queries(stored(x), complete.y, complete.qid, feature_names=names)
+
+
+def prepared(queries: rw.Queries, **how: Any) -> Layout:
+    """Trained as `fit` and the commands do: on columns that a preparation makes of the features."""
+    by, columns = prepare(queries, **how)
+    return Layout(columns, queries, preparation=by)
+
+
+def heavy(stored: Callable[[Any], Any] = np.asarray, queries: rw.Queries | None = None) -> rw.Queries:
+    """Features with heavy tails, of which one has negative values; so many documents that it can be told."""
+    few = dirty() if queries is None else queries
+    x = np.concatenate([few.X + 0.0 * part for part in range(3)])
+    x[:, 0], x[:, 5] = np.exp(2 * x[:, 0]), np.sinh(3 * x[:, 5])
+    spread = np.round(np.random.default_rng(3).standard_normal(x.shape), 2)
+    x = np.where(x == 0, 0.0, x + spread)
+    qid = np.concatenate([[f"{part or ''}{name}" for name in few.qid] for part in range(3)])
+    return rw.Queries(stored(x), np.tile(few.y, 3), qid)
+
+
 LAYOUTS: dict[str, Callable[[], Layout]] = {
     "dense": lambda: plain(dirty()),
     "float32": lambda: plain(dirty(np.float32)),
@@ -84,11 +116,28 @@ LAYOUTS: dict[str, Callable[[], Layout]] = {
     "scaled without mean": lambda: scaled(dirty(), with_mean=False),
     "scaled CSR": lambda: scaled(dirty(sp.csr_array), with_mean=False),
     "scaled, named": lambda: scaled(dirty(names=NAMES)),
+    "missing": lambda: plain(holey()),
+    "missing, float32": lambda: plain(holey(np.float32)),
+    "missing, CSR": lambda: plain(holey(sp.csr_array)),
+    "missing, named": lambda: plain(holey(names=NAMES)),
+    "missing, scaled": lambda: scaled(holey()),
+    "missing, prepared": lambda: prepared(holey()),
+    "missing, prepared CSR": lambda: prepared(holey(sp.csr_array)),
+    "query means, prepared": lambda: prepared(holey(), missing="query-mean"),
+    "query means, prepared CSR": lambda: prepared(holey(sp.csr_array), missing="query-mean"),
+    "logarithms": lambda: prepared(heavy(), transform="log"),
+    "logarithms, float32": lambda: prepared(heavy(np.float32), transform="log"),
+    "logarithms, CSR": lambda: prepared(heavy(sp.csr_array), transform="log"),
+    "quantiles": lambda: prepared(heavy(), transform="quantile"),
+    "quantiles, CSR": lambda: prepared(heavy(sp.csr_array), transform="quantile"),
+    "quantiles, missing": lambda: prepared(heavy(queries=holey()), transform="quantile"),
+    "logarithms, query means": lambda: prepared(heavy(queries=holey()), transform="log", missing="query-mean"),
 }
 
 
 # What is refused: by which rankers, for layouts and uses that match, with which error. All else gives the scores.
 REFUSALS = [
+    ("KernelRankRLS|RankBoost", "missing(, (float32|CSR|named|scaled))?", ".*", rw.DataError, "the value is nan"),
     ("KernelRankRLS", ".*", "save|load|SQL|Python", rw.ParameterError, "a kernel ranker needs its training data"),
     ("KernelRankRLS", ".*", "explain", rw.ParameterError, "ranker must be a linear one, such as RankSVM, or RankBoost"),
     ("KernelRankRLS|RankBoost", ".*", "bounds", rw.ParameterError, "the bounds are for classes of linear functions"),
@@ -111,21 +160,34 @@ class Trained:
 
     Attributes
     ----------
+    layout : its name
     ranker, scaler : as they were trained, the scaler if there is one
     model, queries : what is used, and on which queries
     x : their features in the order of training, as float64
+    columns, scale : what the ranker computes with, each column divided by its scale
     scores, rounding : of these by the formula of the ranker, and how exact others must be, as a part of their range
     """
 
     def __init__(self, ranker: str, layout: str) -> None:
-        train, used, self.scaler = LAYOUTS[layout]()
+        train, used, self.scaler, preparation = LAYOUTS[layout]()
+        self.layout, self.queries = layout, used
         self.ranker = self.model = clone(RANKERS[ranker]).fit(train)
-        self.queries = used
         self.x = matrix(used, train)
-        seen = self.x if self.scaler is None else matrix(train, train)
-        self.scores = by_formula(self.ranker, seen)
-        self.rounding = 1e-10 if self.scaler is None or train.X.dtype == np.float64 else 1e-5
-        if refusal(ranker, layout, "load") is None:
+        seen = self.x if self.scaler is None and preparation is None else matrix(train, train)
+        self.columns = filled(seen, train.qid) if np.isnan(seen).any() else seen
+        self.scale = np.ones(self.columns.shape[1])
+        self.scores = by_formula(self.ranker, self.columns)
+        is_exact = (self.scaler is None and preparation is None) or train.X.dtype == np.float64
+        self.rounding = 1e-10 if is_exact else 1e-5
+        if self.scaler is not None:
+            self.scale[: len(self.scaler.scale_)] = self.scaler.scale_
+        if preparation is not None and isinstance(self.ranker, LinearRanker):
+            self.scale = preparation.scale
+            self.ranker = model_of_features(self.ranker, preparation, used)
+            self.model = saved_and_loaded(self.ranker, None)
+        elif preparation is not None:  # then it takes columns as it was trained on
+            self.queries, self.x = train, seen
+        elif refusal(ranker, layout, "load") is None:
             self.model = saved_and_loaded(self.ranker, self.scaler)
         elif self.scaler is not None:  # then it takes features behind the scaler
             self.queries, self.x = train, seen
@@ -150,6 +212,17 @@ def matrix(queries: rw.Queries, train: rw.Queries) -> np.ndarray:
     if queries.has_feature_names and train.has_feature_names:
         x = x[:, [queries.feature_names.index(name) for name in train.feature_names]]
     return x.astype(np.float64)
+
+
+def filled(x: np.ndarray, qid: np.ndarray) -> np.ndarray:
+    """Means in place of missing values, and a column for each feature that a query has and has not."""
+    columns = [np.where(np.isnan(column), np.mean(column[~np.isnan(column)] if len(column[~np.isnan(column)]) else 0.0),
+                        column) for column in x.T]  # fmt: skip
+    for column in x.T:
+        absent = np.isnan(column)
+        if any(0 < absent[qid == query].sum() < (qid == query).sum() for query in set(qid)):
+            columns.append(absent.astype(float))
+    return np.column_stack(columns)
 
 
 def by_formula(ranker: Any, x: np.ndarray) -> np.ndarray:
@@ -178,8 +251,11 @@ def trained(ranker: str, layout: str) -> Trained:
 
 def fit(case: Trained) -> None:
     """What was learned from this layout ranks as what is learned from the plainest one, scaled or not."""
-    plainest = "dense" if case.scaler is None else "scaled" if case.scaler.with_mean else "scaled without mean"
-    expected = trained(type(case.ranker).__name__, plainest).scores
+    plainest = re.sub(",? (CSR|float32|named)$", "", case.layout)
+    if not re.match("missing|query|log|quantile", case.layout):
+        plainest = "dense" if case.scaler is None else "scaled" if case.scaler.with_mean else "scaled without mean"
+    name = case.ranker.ranker_ if isinstance(case.ranker, rw.LinearModel) else type(case.ranker).__name__
+    expected = trained(name, plainest).scores
     assert np.ptp(expected) > 0
     np.testing.assert_allclose(case.scores, expected, rtol=0, atol=1e-5 * np.ptp(expected))
 
@@ -221,13 +297,26 @@ def told_names(case: Trained) -> list[str]:
 
 
 def bounds(case: Trained) -> None:
-    """As of the weights of raw features, folded by hand."""
+    """As of the weights of features before scaling, folded by hand."""
     found = [rw.theory.risk_bound(case.model, case.queries, kind=kind) for kind in ("ndcg", "corollary1")]
-    weights = case.ranker.coef_ if case.scaler is None else case.ranker.coef_ / case.scaler.scale_
-    raw = rw.Queries(case.x, case.queries.y, case.queries.qid)
+    weights = by_columns(case)
+    mean = case.scaler.mean_ if case.scaler is not None and case.scaler.with_mean else np.zeros(6)
+    raw = case.columns * case.scale
+    raw[:, :6] += mean
+    raw = rw.Queries(raw, case.queries.y, case.queries.qid)
     for bound in found:
         expected = rw.theory.risk_bound(linear(weights), raw, kind=bound.kind)
         assert bound.log_total == pytest.approx(expected.log_total, rel=1e-7, abs=1e-7)
+
+
+def by_columns(case: Trained) -> np.ndarray:
+    """The weights of the columns before they were scaled."""
+    if not isinstance(case.ranker, rw.LinearModel):
+        return case.ranker.coef_ / case.scale
+    formula = case.ranker.formula()
+    lacking = np.isnan(case.x).sum(axis=0)
+    varies = [j for j in range(6) if lacking[j] > 0 and j != 1 and j != 2]  # those are missing for whole queries
+    return np.concatenate([formula.weights, formula.extra[varies]])
 
 
 def certify(case: Trained) -> None:
@@ -239,18 +328,25 @@ def certify(case: Trained) -> None:
 
 
 def run_sql(case: Trained) -> None:
-    expression = rw.export_model(case.model, "sql")
+    by_query = "query means" in case.layout and isinstance(case.model, rw.LinearModel)
+    expression = rw.export_model(case.model, "sql", query_column="qid" if by_query else None)
     quoted = ['"' + name.replace('"', '""') + '"' for name in case.names]
     with closing(sqlite3.connect(":memory:")) as base:
-        base.execute(f"CREATE TABLE docs ({', '.join(f'{column} REAL' for column in quoted)})")
-        base.executemany(f"INSERT INTO docs VALUES ({', '.join('?' * len(quoted))})", case.x.tolist())
+        base.execute(f"CREATE TABLE docs (qid TEXT, {', '.join(f'{column} REAL' for column in quoted)})")
+        rows = [(str(qid), *row) for qid, row in zip(case.queries.qid, case.x.tolist(), strict=True)]
+        base.executemany(f"INSERT INTO docs VALUES (?, {', '.join('?' * len(quoted))})", rows)  # NaN becomes NULL
         case.check([score for (score,) in base.execute(f"SELECT {expression} FROM docs ORDER BY rowid")])
 
 
 def run_python(case: Trained) -> None:
     module: dict[str, Any] = {}
     exec(rw.export_model(case.model, "python"), module)
-    case.check([module["score"](row) for row in case.rows])
+    if "score" in module:
+        case.check([module["score"](row) for row in case.rows])
+        return
+    for query in case.queries.query_ids:
+        rows = np.flatnonzero(case.queries.qid == query)
+        case.check(module["scores"]([case.rows[row] for row in rows]), rows)
 
 
 USES = {

@@ -83,4 +83,4 @@ def test_a_bound_counts_the_weights_of_features_that_the_data_do_not_show(run, f
         for told in (whole, without)
     ]
     assert lengths[0] == lengths[1]
-    assert f"‖w‖ = {np.linalg.norm(rw.load_model(folder / 'scaled.json').raw_weights().weights):.4g}" in lengths[0]
+    assert f"‖w‖ = {np.linalg.norm(rw.load_model(folder / 'scaled.json').formula().weights):.4g}" in lengths[0]

@@ -47,7 +47,7 @@ def test_it_writes_a_model_a_leaderboard_and_a_report(run, folder, tmp_path):
     ran = fit_fast(run, folder, out, "--valid", folder / "vali.txt", "--test", folder / "test.txt")
     assert (ran.code, ran.err) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == list(FILES)
-    assert "chosen:" in ran.out
+    assert "▶ Chosen: " in ran.out
     assert "at least" in ran.out
     rows = list(csv.DictReader((out / "leaderboard.csv").open()))
     assert {row["ranker"] for row in rows} >= {"regression", "RankRLS"}
@@ -64,8 +64,34 @@ def test_it_writes_a_model_a_leaderboard_and_a_report(run, folder, tmp_path):
 def test_json(run, folder, tmp_path):
     ran = fit_fast(run, folder, tmp_path / "out", "--json")
     told = json.loads(ran.out)
-    assert told["evaluated_on"] == "cross-validation"
+    keys = ["chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", "notes", "left_out"]
+    assert list(told) == keys
+    assert (told["evaluated_on"], told["rule"]) == ("cross-validation", "one-standard-error")
     assert not told["summary"]["certificate"]["guaranteed"]
+    means = {row["ranker"]: row["held_out"]["mean"] for row in told["leaderboard"]}
+    best, baseline = (
+        next(row["held_out"]["mean"] for row in told["leaderboard"] if test(row))
+        for test in (lambda row: row["is_best"], lambda row: row["note"] == "baseline")
+    )
+    assert best == max(means.values())
+    for row in told["leaderboard"]:
+        is_baseline = row["note"] == "baseline"
+        assert (row["alpha"] is None) == is_baseline
+        expected = None if is_baseline else pytest.approx(means[row["ranker"]] - baseline)
+        assert row["difference_from_baseline"] == expected
+        expected = None if row["is_best"] else pytest.approx(means[row["ranker"]] - best)
+        assert row["difference_from_best"] == expected
+
+
+def test_what_the_rule_gave_up_is_in_json(run, folder, tmp_path):
+    options = ("--ranker", "rankrls,greedy-rankrls", "--measure", "ndcg@3", "--json", "--out")
+    told = json.loads(run("fit", folder / "train.txt", *options, tmp_path / "few").out)["gave_up"]
+    best = json.loads(run("fit", folder / "train.txt", "--rule", "best", *options, tmp_path / "best").out)
+    assert best["gave_up"] is None
+    assert told["ranker"] == best["chosen"]
+    (row,) = (row for row in best["leaderboard"] if row["is_chosen"])
+    assert (told["setting"], told["alpha"], told["features"]) == (row["setting"], row["alpha"], row["features"])
+    assert told["held_out_mean"] == pytest.approx(row["held_out"]["mean"])
 
 
 def test_csv_and_parquet_with_named_columns(run, folder, tmp_path):
@@ -157,6 +183,47 @@ def test_work_that_was_interrupted_is_gone_on_with(run, folder, tmp_path, monkey
     assert main(arguments) == 0
     assert len(computed) == len(set(computed))
     assert {name: (tmp_path / "out" / name).read_bytes() for name in FILES} == whole
+
+
+# Another fit in the folder
+
+
+@pytest.mark.parametrize("change", ["data", "--measure", "--seed", "--ranker", "--rule"])
+def test_another_fit_is_not_overwritten_unasked(run, folder, tmp_path, computed, change):
+    out = tmp_path / "out"
+    assert fit_fast(run, folder, out).code == 0
+    before = {name: (out / name).read_bytes() for name in FILES}
+    computed.clear()
+    values = {"--measure": "map", "--seed": "1", "--rule": "best", "--ranker": "rankrls"}
+    more = ("--valid", folder / "vali.txt") if change == "data" else (change, values[change])
+    ran = fit_fast(run, folder, out, *more)
+    assert ran.code == 73
+    assert f"{out} holds another fit (" in ran.err
+    assert "for nDCG @ 10, trained on train.txt, written 2" in ran.err
+    assert "add --overwrite to replace it, or give --out another folder" in ran.err
+    assert not computed  # it is told before any work is done
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    ran = fit_fast(run, folder, out, *more, "--overwrite")
+    assert (ran.code, ran.err) == (0, "")
+    assert (out / "model.json").read_bytes() != before["model.json"]
+
+
+@pytest.mark.parametrize("more", [("--baseline", "f2"), ("--delta", "0.1"), ("--budget", "1h"), ()])
+def test_the_same_fit_writes_its_own_results_again(run, folder, tmp_path, more):
+    assert fit_fast(run, folder, tmp_path / "out").code == 0
+    assert fit_fast(run, folder, tmp_path / "out", *more).code == 0
+
+
+def test_a_model_that_another_command_wrote_stays(run, folder, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    assert run("train", folder / "train.txt", "--ranker", "rankrls", "--out", out / "model.json").code == 0
+    before = (out / "model.json").read_bytes()
+    ran = fit_fast(run, folder, out)
+    assert ran.code == 73
+    assert "a model that no fit is known to have made (RankRLS" in ran.err
+    assert (out / "model.json").read_bytes() == before
+    assert [path.name for path in out.iterdir()] == ["model.json"]
 
 
 # Killed, damaged, changed: the next run
@@ -366,18 +433,18 @@ def test_a_work_folder_that_cannot_be_written(run, folder, tmp_path, monkeypatch
     [
         (("none.txt",), 66, "none.txt"),
         (("train.txt", "--valid", "none.txt"), 66, "none.txt"),
-        (("train.txt", "--measure", "speed"), 2, "speed"),
+        (("train.txt", "--measure", "speed"), 2, "--measure: 'speed'"),
         (("train.txt", "--measure", "ndcg@10,map"), 2, "--measure"),
         (("train.txt", "--ranker", "magic"), 2, "--ranker"),
         (("train.txt", "--budget", "soon"), 2, "--budget"),
         (("train.txt", "--budget", "0s"), 2, "--budget"),
         (("train.txt", "--folds", "1"), 2, "--folds"),
-        (("train.txt", "--rule", "any"), 2, "rule"),
-        (("train.txt", "--delta", "7"), 2, "delta"),
+        (("train.txt", "--rule", "any"), 2, "--rule"),
+        (("train.txt", "--delta", "7"), 2, "--delta"),
         (("train.txt", "--seed", "-1"), 2, "--seed"),
-        (("train.txt", "--convention", "mine"), 2, "convention"),
-        (("train.txt", "--baseline", "bm25", "--ranker", "rankrls"), 2, "baseline"),
-        (("train.txt", "--label", "grade"), 2, "label"),
+        (("train.txt", "--convention", "mine"), 2, "--convention"),
+        (("train.txt", "--baseline", "bm25", "--ranker", "rankrls"), 2, "--baseline"),
+        (("train.txt", "--label", "grade"), 2, "--label"),
         (("train.csv", "--label", "grade"), 65, "qid"),
         (("train.csv", "--label", "nothing", "--qid", "query"), 65, "nothing"),
         (("train.csv", "--label", "grade", "--qid", "query", "--features", "url"), 65, "url"),
@@ -416,7 +483,7 @@ def test_train_and_fit_write_the_same_record(run, folder, tmp_path):
     assert run("train", *files, "--ranker", "rankrls", "--out", tmp_path / "trained.json").code == 0
     fitted = rw.load_model(tmp_path / "out" / "model.json").training_
     trained = rw.load_model(tmp_path / "trained.json").training_
-    keys = ["command", "data", "convention", "rule", "judged_on", "measures", "figures", "certificate"]
+    keys = ["command", "data", "convention", "rule", "judged_on", "measures", "figures", "certificate", "fingerprint"]
     assert list(fitted) == list(trained) == keys
     assert [part["role"] for part in fitted["data"]] == ["train", "valid", "test"]
     assert fitted["data"][:2] == trained["data"]

@@ -139,12 +139,13 @@ def test_cells_of_spreadsheets(run, folder):
 
 
 def test_the_leaderboard_too():
-    from rankwright.cli.fit_folder import leaderboard_csv
+    from rankwright.fitting.folder import leaderboard_csv
 
     figures = {"mean": -0.5, "interval": [-1.0, 0.0], "standard_error": 0.1}
-    row = {"ranker": "=baseline", "setting": "-a", "features": 1, "held_out": figures, "p_value": None, "test": None}
-    _, line = csv.reader(leaderboard_csv({"leaderboard": [{**row, "is_chosen": True}]}).splitlines())
-    assert line[:6] == ["'=baseline", "'-a", "1", "-0.5", "-1.0", "0.0"]
+    row = {"ranker": "=baseline", "setting": "-a", "alpha": 0.125, "features": 1, "held_out": figures, "test": None}
+    row |= {"p_value": None, "difference_from_baseline": None, "difference_from_best": -0.25, "is_chosen": True}
+    _, line = csv.reader(leaderboard_csv([row]).splitlines())
+    assert line[:8] == ["'=baseline", "yes", "'-a", "2^-3", "1", "-0.5", "-1.0", "0.0"]
 
 
 @pytest.mark.parametrize(

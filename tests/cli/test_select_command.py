@@ -14,6 +14,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.cli.select import parse_alphas
+from rankwright.measures.tables import regularisation
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 
@@ -111,7 +112,9 @@ def test_weights_and_pareto_front(run, parts, files):
     assert [abs(weight) for weight in weights.values()] == sorted(map(abs, weights.values()), reverse=True)
     lines = [line.split() for line in ran.out.split("Pareto front")[1].splitlines()[3:] if line.strip()]
     points = ranker.pareto_front_
-    assert [line[:3] for line in lines] == [[str(p.n_features), f"{p.value:.4f}", f"{p.alpha:g}"] for p in points]
+    assert [line[:3] for line in lines] == [
+        [str(p.n_features), f"{p.value:.4f}", regularisation(p.alpha)] for p in points
+    ]
     assert [line[3:] for line in lines] == [[str(f + 1) for f in p.step.selected] for p in points]
 
 

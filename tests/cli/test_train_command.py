@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 import rankwright as rw
 from rankwright.cli.train import RANKERS
 from rankwright.cli.training_report import IterationLines
+from rankwright.measures.tables import regularisation
 from rankwright.solvers.trace import Iteration
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
@@ -77,7 +78,7 @@ def test_the_model_and_its_measures_are_those_of_the_library(run, parts, files, 
     np.testing.assert_allclose(model.coef_, ranker.coef_, rtol=1e-6, atol=1e-9)
     assert model.ranker_ == RANKERS[name]
     assert f"{RANKERS[name]}\n" in re.sub(" +\n", "\n", ran.out)
-    assert f"{ranker.alpha_:g}, chosen from 2" in ran.out
+    assert f"{regularisation(ranker.alpha_)}, chosen from 2" in ran.out
     where = "on the validation queries" if on_valid else "on held-out queries"
     for measure, (mean, error) in estimates_of(ranker)[0 if on_valid else 1].items():
         assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} {where}", ran.out)
@@ -369,7 +370,7 @@ def test_iterations_are_told_where_asked_for(run, files, out):
     header, *lines = ran.err.splitlines()
     assert header.split() == ["alpha", "iteration", "objective", "relative", "gap", "passes", "AP"]
     assert len({len(line) for line in (header, *lines)}) == 1
-    assert {float(line.split()[0]) for line in lines} == {1.0, 16.0}
+    assert {line.split()[0] for line in lines} == {"1", "2^4"}
     assert all(float(line.split()[3]) >= 0 for line in lines)
 
 
@@ -379,8 +380,8 @@ def test_a_line_for_each_iteration(capsys):
     tell(Iteration(0.03125, 2, 100.0, 1e-5, 14, 0.51239))
     assert capsys.readouterr().err.splitlines() == [
         "      alpha  iteration       objective  relative gap  passes  nDCG @ 10",
-        "    0.03125          1         123.456       1.0e-01       2          –",
-        "    0.03125          2             100       1.0e-07      14     0.5124",
+        "       2^-5          1         123.456       1.0e-01       2          –",
+        "       2^-5          2             100       1.0e-07      14     0.5124",
     ]
     tell = IterationLines(None)
     tell(Iteration(1.0, 1, 0.0, 0.0, 1, None, fold=3))

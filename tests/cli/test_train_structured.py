@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright.cli.options import parse_alphas
 
 ALPHAS = ("--alpha", "1,16")
 
@@ -191,7 +192,7 @@ def test_iterations_are_told(train):
     header, *lines = ran.err.splitlines()
     assert header.split() == ["alpha", "iteration", "objective", "relative", "gap", "passes", "nDCG", "@", "3"]
     cells = [line.split() for line in lines]
-    last = [row for row in cells if float(row[0]) == model.training_["figures"]["alpha"]][-1]
+    last = [row for row in cells if parse_alphas(row[0]) == (model.training_["figures"]["alpha"],)][-1]
     assert float(last[2]) == pytest.approx(model.training_["figures"]["objective"], rel=1e-6)
     assert float(last[3]) == pytest.approx(model.training_["figures"]["relative_gap"], rel=0.1)
     assert float(last[5]) == pytest.approx(model.training_["measures"][0]["mean"], abs=1e-4)

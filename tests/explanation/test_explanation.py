@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
 
 import rankwright as rw
+from rankwright.preparation.formula import Formula
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.stump_model import StumpModel
 
@@ -23,7 +24,7 @@ WEIGHTS = np.array([0.7, -0.4, 1.3, 0.05, 0.9, 0.0])
 
 def linear_model(weights, names=None):
     return LinearModel.of(
-        np.asarray(weights, float), intercept=2.5, feature_names=names, ranker="RankSVM", parameters={}, training={}
+        Formula(np.asarray(weights, float), 2.5), feature_names=names, ranker="RankSVM", parameters={}, training={}
     )
 
 
@@ -440,7 +441,9 @@ def test_values_that_are_not_finite(model, queries):
         rw.explain(model, changed, "q1")
     with pytest.raises(rw.DataError, match=f"query 'q1', row {elsewhere}: feature 'bm25' is inf"):
         rw.explain(model, rw.Queries(sp.csr_array(X), queries.y, queries.qid, feature_names=NAMES), "q1")
-    with pytest.raises(rw.DataError, match="query 'q0': row 2: feature 'f6' is nan"):  # CSR is multiplied as a whole
+    with pytest.raises(
+        rw.DataError, match="query 'q0': row 2: feature 'f6' is missing"
+    ):  # CSR is multiplied as a whole
         rw.explain(model, rw.Queries(sp.csr_array(X), queries.y, queries.qid), "q0")
 
 

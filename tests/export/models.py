@@ -3,13 +3,13 @@
 import numpy as np
 
 import rankwright as rw
+from rankwright.preparation.formula import Formula
 from rankwright.rankers.linear_model import LinearModel
 
 
 def linear(weights, *, intercept=0.0, names=None):
     return LinearModel.of(
-        np.asarray(weights, dtype=float),
-        intercept=intercept,
+        Formula(np.asarray(weights, dtype=float), intercept),
         feature_names=names,
         ranker="RankRLS",
         parameters={},

@@ -153,7 +153,7 @@ def test_scalers_that_a_model_cannot_have(model, scaler, problem):
         ("sql", {"name": "a"}, "name is for solr, elasticsearch, opensearch, vespa, onnx, python, not for sql"),
         ("solr", {"table": "a"}, "table is for sql, not for solr"),
         ("sql", {"dialect": "oracle"}, "dialect must be one of ansi, mysql"),
-        ("sql", {"nulls": "one"}, "nulls must be one of zero, null"),
+        ("sql", {"nulls": "one"}, "nulls must be one of model, zero, null"),
         ("sql", {"table": ""}, "table must be a text"),
         ("sql", {"table": "a\0"}, "table is .* zero bytes"),
         ("onnx", {"dtype": "float16"}, "dtype must be one of float32, float64"),

@@ -15,7 +15,7 @@ REPRODUCE = {"command": "", "versions": {}, "data": [], "seed": 0}
 
 def assert_told(result, words):
     assert words in result.nothing_learned
-    assert f"nothing was learned: {result.nothing_learned}" in str(result)
+    assert f"Nothing was learned: {result.nothing_learned}" in str(result)
     told = report_data(result, inspect(result.data.train), title="t", reproduce=REPRODUCE)
     assert told["summary"]["nothing_learned"] == result.nothing_learned
     assert "<strong>Nothing was learned</strong>" in render_report(told)
@@ -54,4 +54,4 @@ def test_something_was_learned():
     queries = rw.datasets.make_queries(60, 8, 6, n_informative=3, n_correlated=0, seed=1).queries
     result = rw.fit(queries[:40], test=queries[40:], rankers=["rankrls"], folds=3)
     assert result.nothing_learned is None
-    assert "nothing was learned" not in str(result)
+    assert "Nothing was learned" not in str(result)

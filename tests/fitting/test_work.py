@@ -29,9 +29,40 @@ def test_finished_work_is_not_done_again(queries, tmp_path):
     np.testing.assert_array_equal(first.model.coef_, again.model.coef_)
     np.testing.assert_array_equal(first.held_out_scores, again.held_out_scores)
     np.testing.assert_array_equal(first.held_out_weights, again.held_out_weights)
-    assert len(calls) == 4
+    assert calls == [
+        *((f"RankRLS, fold {fold} of 3", fold - 1, 7) for fold in (1, 2, 3)),
+        ("RankRLS, all queries", 3, 7),
+        *((f"RankRLS, scores, fold {fold} of 3", fold + 3, 7) for fold in (1, 2, 3)),
+    ]
     work.clear()
     assert not list(tmp_path.iterdir())
+
+
+def test_progress_names_the_steps_of_long_training(queries):
+    """Of greedy selection how many features it has, of iterative rankers which λ; shares of a part only grow."""
+    calls = []
+    families = ["greedy-rankrls", "ranksvm", "structured"]
+    fit(queries, rankers=families, folds=2, progress=lambda *told: calls.append(told))
+    whats = [what for what, _, _ in calls]
+    assert {f"greedy RankRLS, fold 1 of 2, feature {k} of 5" for k in range(1, 6)} <= set(whats)
+    assert any(what.startswith("RankSVM, fold 2 of 2, λ = 2^") and ", step " in what for what in whats)
+    assert any(what.startswith("structured, all queries, λ = 2^") for what in whats)
+    done = [done for _, done, _ in calls]
+    assert done == sorted(done)
+    assert all(done <= total for _, done, total in calls)
+    assert calls[-1][2] - 1 <= done[-1]
+
+
+def test_progress_counts_what_is_left_out_no_more(queries):
+    calls = []
+    fit(
+        queries,
+        rankers=["regression", "rankrls", "greedy-rankrls"],
+        folds=2,
+        budget=1e-9,
+        progress=lambda *now: calls.append(now),
+    )
+    assert calls[-1][1:] == (4, 5)  # two folds, the model, and the scores of two folds
 
 
 def never():

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
+from rankwright.preparation.formula import Formula
 from rankwright.rankers import model_reader
 from rankwright.rankers.linear_model import LinearModel
 
@@ -50,7 +51,7 @@ def valid_content_with_stumps(queries, path):
 
 
 def model_of(weights):
-    return LinearModel.of(weights, intercept=0.0, feature_names=None, ranker="RankRLS", parameters={}, training={})
+    return LinearModel.of(Formula(weights), feature_names=None, ranker="RankRLS", parameters={}, training={})
 
 
 # There and back
@@ -207,7 +208,7 @@ def test_missing_values_are_told(named, path):
     rw.save_model(rw.RankRLS().fit(named), path)
     x = named.X.copy()
     x[7, 2] = np.nan
-    with pytest.raises(rw.DataError, match=r"row 7: feature 'title \[tf\]' is nan"):
+    with pytest.raises(rw.DataError, match=r"row 7: feature 'title \[tf\]' is missing \(NaN\)\. The training"):
         rw.load_model(path).predict(rw.Queries(x, named.y, named.qid, feature_names=NAMES))
 
 
@@ -297,7 +298,7 @@ def test_files_of_another_kind(path, text, told):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"version": 3}, "made by a newer Rankwright"),
+        ({"version": 4}, "made by a newer Rankwright"),
         ({"version": 0}, "version must be"),
         ({"version": True}, "version must be a whole number of at least 1, not true"),
         ({"version": "1"}, "version must be"),

@@ -51,10 +51,10 @@ def test_raw_weights_give_the_scores_of_the_pipeline(models, queries):
     scaled, by_hand, pipeline = models
     close(pipeline.predict(queries), pipeline.predict(queries.X))
     for model in (scaled, by_hand):
-        weights, intercept = model.raw_weights()
+        weights, intercept = model.formula().weights, model.formula().intercept
         close(queries.X @ weights + intercept, pipeline.predict(queries))
         close(model.predict(queries), pipeline.predict(queries))
-    np.testing.assert_array_equal(pipeline[1].raw_weights().weights, pipeline[1].coef_)
+    np.testing.assert_array_equal(pipeline[1].formula().weights, pipeline[1].coef_)
 
 
 def test_rankings_and_measures(models, queries):

@@ -6,13 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 import rankwright as rw
+from rankwright.preparation.formula import Formula
 from tests.losses.rankings import Rankings, ap_rankings, ndcg_rankings, position_weights
 
 
 def linear_model(weights, intercept=0.0, names=None):
     """A linear ranker with these weights."""
     return rw.LinearModel.of(
-        np.array(weights, float), intercept=intercept, feature_names=names, ranker="RankSVM", parameters={}, training={}
+        Formula(np.array(weights, float), intercept), feature_names=names, ranker="RankSVM", parameters={}, training={}
     )
 
 

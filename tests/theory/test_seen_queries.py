@@ -233,21 +233,21 @@ def test_a_file_that_says_it_otherwise_is_refused(ranker, tmp_path, seen):
 
 
 def test_without_test_queries_a_fit_gives_estimates(queries):
-    for parts, reason in (({"folds": 3}, "cross-validation"), ({"valid": queries[40:]}, "chose the ranker")):
+    for parts, reason in (({"folds": 3}, "cross-validation"), ({"valid": queries[40:]}, "used to choose the model")):
         result = rw.fit(queries[:40], rankers=["rankrls"], **parts)
         for found in result.certificates:
             assert_is_estimate(found, reason)
-        assert "an estimate, not certified" in str(result)
+        assert "Estimate only: these queries were also used to choose the model. Pass test=…" in str(result)
 
 
 def test_with_test_queries_a_fit_is_certified_unless_it_has_seen_them(queries):
     result = rw.fit(queries[:40], test=queries[40:], rankers=["rankrls"], folds=3)
     assert all(found.guaranteed for found in result.certificates)
-    assert "estimate" not in str(result)
+    assert "Estimate" not in str(result)
     assert_is_estimate(certificate(result.model, queries[:40]), "trained on these queries (40 of 40 ")
     again = rw.fit(queries[:40], test=queries[30:], rankers=["rankrls"], folds=3)
     for found in again.certificates:
         assert_is_estimate(found, "trained on these queries (10 of 30 ")
-    assert "an estimate, not certified" in str(again)
+    assert "Estimate only: the ranker was trained on these queries (10 of 30 recognised)." in str(again)
     chosen = rw.fit(queries[:30], valid=queries[30:40], test=queries[30:], rankers=["rankrls"])
     assert_is_estimate(chosen.certificates[0], "the ranker was chosen by these queries (10 of 30 recognised)")

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import rankwright as rw
+from rankwright.preparation.formula import Formula
 
 DELTA = 0.1
 SIZE, DOCUMENTS = 400, 6
@@ -91,9 +92,7 @@ def test_risk_bounds_hold_for_rankers_that_were_picked_by_the_sample(population,
 def ranker(weights):
     from rankwright.rankers.linear_model import LinearModel
 
-    return LinearModel.of(
-        np.array(weights), intercept=0.0, feature_names=None, ranker="any", parameters={}, training={}
-    )
+    return LinearModel.of(Formula(np.array(weights)), feature_names=None, ranker="any", parameters={}, training={})
 
 
 def risks(model, queries, pairs):

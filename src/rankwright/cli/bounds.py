@@ -104,7 +104,7 @@ def _of_same_features(model: LinearModel | StumpModel, queries: Queries) -> tupl
     n = queries.n_features
     if not isinstance(model, LinearModel) or n >= model.n_features_in_ or queries.has_feature_names:
         return model, queries
-    weights = model.raw_weights().weights
+    weights = model.formula().weights
     same = model.cut_to(n + 1)
     same.coef_ = np.append(weights[:n], np.linalg.norm(weights[n:]))
     stacked = sp.hstack if sp.issparse(queries.X) else np.hstack

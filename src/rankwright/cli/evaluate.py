@@ -16,10 +16,10 @@ from rankwright.cli.output import (
     print_json,
     print_table,
     reading,
-    without_nan,
     working,
     writing,
 )
+from rankwright.plain import without_nan
 
 if TYPE_CHECKING:
     from rankwright.measures import Evaluation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,27 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright._version import __version__
-from rankwright.cli.fit_folder import FILES, going_on, own_folder, write_results
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, reads_data
+from rankwright.cli.fit_folder import check_free, going_on, own_folder
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, naming_options, reads_data
 from rankwright.cli.output import (
     check_output_folder,
     print_json,
     print_lines,
     print_table,
     reading,
+    working,
 )
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_data import read_training_data
-from rankwright.cli.training_record import command_text, data_records, digests_of, training_record
+from rankwright.cli.training_record import command_text, data_records, digests_of
 from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
+    from rankwright.fitting.folder import Origin
     from rankwright.fitting.result import FitResult
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-_NOT_IN_RESULT = ("files", "out", "budget", "costs", "baseline", "delta")
+_NOT_IN_WORK = ("files", "out", "overwrite", "budget", "costs", "baseline", "delta")  # the files have their digests
+_JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", "notes", "left_out")
 
 
 @reads_data
@@ -78,6 +80,9 @@ def fit(
     ] = "default",
     delta: Annotated[float, typer.Option(metavar="P", help="The certificate may fail with this probability.")] = 0.05,
     seed: Annotated[int, typer.Option(metavar="N", help="For the parts of cross-validation.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the results of another fit in the folder.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
     columns: DataOptions,
@@ -88,7 +93,8 @@ def fit(
     fewest features among those that are as good as the best, up to one standard error, is trained on all queries
     and written as model.json, beside leaderboard.csv and report.html.
 
-    If it is interrupted, the same command goes on from what is finished.
+    If it is interrupted, the same command goes on from what is finished. A folder with the results of another fit
+    is left as it is, unless there is --overwrite.
 
     \b
     Examples:
@@ -110,14 +116,20 @@ def fit(
         columns=columns,
         delta=delta,
         seed=seed,
+        overwrite=overwrite,
     )
-    job.check()
-    result, report = job.run()
+    with working("starting"):  # importing all that trains takes a second or two
+        from rankwright.fitting.folder import FILES
+        from rankwright.fitting.summary import ON_COMMAND_LINE, FitSummary
+    named = ("measure", "rule", "convention", "baseline", "costs", "delta")
+    with naming_options(*named, measures="measure"):
+        job.check()
+        result, report = job.run()
     if as_json:
-        print_json({key: report[key] for key in ("chosen", "evaluated_on", "summary", "leaderboard", "left_out")})
+        print_json({key: report[key] for key in _JSON})
     else:
-        print_table(result)
-        print_lines(f"written to {out}: {', '.join(FILES)}")
+        print_table(FitSummary(result, ON_COMMAND_LINE))
+        print_lines(f"\nWritten to {out}: {', '.join(FILES)}")
 
 
 @dataclass(frozen=True)
@@ -137,9 +149,11 @@ class _Job:
     columns: DataOptions
     delta: float
     seed: int
+    overwrite: bool
 
     def check(self) -> None:
         """Refuse what cannot be, before any file is read."""
+        from rankwright.fitting.folder import FILES
         from rankwright.measures.conventions import convention_of
         from rankwright.measures.measure import measures_of
         from rankwright.selection.search import checked_rule
@@ -179,19 +193,23 @@ class _Job:
         """Read, fit, and write."""
         from rankwright.fitting.data import check_grades
         from rankwright.fitting.fit import fit as fit_rankers
+        from rankwright.fitting.folder import save_fit
         from rankwright.fitting.work import Work
 
         others = {"costs": self.costs, "column_description": self.columns.description}
         files = {**self.files, **{role: path for role, path in others.items() if path is not None}}
         with digests_of(files) as digests:
             self._check_apart(digests)
+            fingerprint = self._fingerprint(digests)
+            if not self.overwrite:
+                check_free(self.out, fingerprint)
             read = read_training_data(self.files, self.columns)
             for role, queries in read.items():
                 check_grades(f"{self.files[role]}: the data", queries)
             costs = None if self.costs is None else _read_costs(self.costs, read["train"])
-        work = Work(self.out, self._fingerprint(digests))
+        work = Work(self.out, fingerprint)
         with own_folder(self.out, work), going_on(work):
-            with progress_bar("training") as bar:
+            with progress_bar("preparing the data") as bar:
                 result = fit_rankers(
                     read["train"],
                     valid=read.get("valid"),
@@ -207,11 +225,12 @@ class _Job:
                     budget=self._seconds(),
                     seed=self.seed,
                     work=work,
-                    progress=None if bar is None else lambda what, done, total: bar(done, total),
+                    progress=None if bar is None else lambda what, done, total: bar(done, total, what),
                 )
-            report = self._report(result, read, digests)
-            write_results(self.out, result, report, _record(result, report))
-            if not any(each.for_time for each in result.left_out):  # else more time can go on from there
+            # That no other fit is there was checked before, and the folder has been locked since.
+            with working("writing the report"):
+                report = save_fit(result, self.out, self._origin(result, read, digests), overwrite=True)
+            if not result.ended_for_time:  # else more time can go on from there
                 work.clear()
         return result, report
 
@@ -227,19 +246,14 @@ class _Job:
         """All that the result depends on; not the budget, so that more time goes on from what is finished."""
         from rankwright.fitting.work import fingerprint
 
-        asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_IN_RESULT}
+        asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_IN_WORK}
         return fingerprint({"version": __version__, "data": digests, **asked})
 
-    def _report(
-        self, result: FitResult, read: Mapping[str, Queries], digests: Mapping[str, str | None]
-    ) -> dict[str, Any]:
-        from rankwright.data.inspection import inspect
-        from rankwright.fitting.report_data import report_data
+    def _origin(self, result: FitResult, read: Mapping[str, Queries], digests: Mapping[str, str | None]) -> Origin:
+        from rankwright.fitting.folder import Origin
 
-        data = data_records(self.files, read, digests)
-        reproduce = {"command": command_text(), "versions": _versions(), "data": data, "seed": self.seed}
         title = f"{self.files['train'].name}: {result.measure}"
-        return report_data(result, inspect(read["train"]), title=title, reproduce=reproduce)
+        return Origin(title, command_text(), data_records(self.files, read, digests))
 
 
 def _read_costs(costs: Path, train: Queries) -> list[float]:
@@ -260,39 +274,3 @@ def _parse_budget(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ParameterError(f"--budget must be a time such as 90, 90s, 5m or 1h, not {text!r}")
     return seconds
-
-
-# What is told
-
-
-def _record(result: FitResult, report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model file says of its training."""
-    entry, estimate = result.entries[result.chosen], result.entries[result.chosen].estimate
-    judged = next(each for each in result.judged if each.family is entry.family)
-    return training_record(
-        data=report["reproduce"]["data"],
-        convention=result.convention.name,
-        rule=result.rule,
-        judged_on="held-out" if result.data.valid is None else "valid",
-        measures=[
-            {"measure": str(result.measure), "mean": estimate.mean, "standard_error": estimate.standard_error},
-        ],
-        figures={
-            "alpha": entry.setting.alpha,
-            "alphas_tried": len({setting.alpha for setting in judged.settings}),
-            "features_used": len(report["weights"]),
-            "rankers_tried": len(result.entries),
-        },
-        certificate=report["summary"]["certificate"] if result.test is not None else None,
-    )
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    packages = ("numpy", "scipy", "numba", "scikit-learn")
-    return {
-        "rankwright": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-    }

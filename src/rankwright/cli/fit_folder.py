@@ -1,24 +1,30 @@
-"""The folder that `rankwright fit` writes into: one run at a time, results all or none, work to go on from."""
+"""The folder that `rankwright fit` works in: one run at a time, no other fit lost, work to go on from."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankwright.cli.output import Exit, Failure, writing_into
-from rankwright.text import spreadsheet_cell
 
 if TYPE_CHECKING:
-    from rankwright.fitting.result import FitResult
     from rankwright.fitting.work import Work
 
-FILES = ("model.json", "leaderboard.csv", "report.html")
+
+def check_free(out: Path, fingerprint: str) -> None:
+    """Refuse a folder with the results of another fit, before any work is done."""
+    from rankwright.fitting.folder import AnotherFit, check_not_another
+
+    with writing_into(out):
+        try:
+            check_not_another(out, fingerprint)
+        except AnotherFit as error:
+            problem = f"{out} {error.content}: add --overwrite to replace it, or give --out another folder"
+            raise Failure(problem, Exit.CANNOT_CREATE) from None
 
 
 @contextmanager
@@ -80,38 +86,3 @@ def going_on(work: Work) -> Iterator[None]:
     except KeyboardInterrupt:
         print(f"{work.n_finished} parts are finished: the same command goes on from there", file=sys.stderr)
         raise
-
-
-def write_results(out: Path, result: FitResult, report: Mapping[str, Any], training: Mapping[str, Any]) -> None:
-    """The three files, all or none; the model takes its name last, so that it is never without its report."""
-    from rankwright.data.paths import atomic_path
-    from rankwright.rankers.model_file import model_text
-    from rankwright.report.page import render_report
-
-    contents = {
-        "model.json": model_text(result.model, training=training),
-        "report.html": render_report(report),
-        "leaderboard.csv": leaderboard_csv(report),
-    }
-    with ExitStack() as files:  # which is left in reverse order
-        for name, content in contents.items():
-            temporary = files.enter_context(atomic_path(out / name))
-            temporary.write_text(content, encoding="utf-8", newline="")
-
-
-def leaderboard_csv(report: Mapping[str, Any]) -> str:
-    """A line for each ranker, best first."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    figures = ("mean", "low", "high", "standard_error")
-    held_out, on_test = ([f"{part}_{name}" for name in figures] for part in ("held_out", "test"))
-    table.writerow(["ranker", "setting", "features", *held_out, "p_value", *on_test, "chosen"])
-    for row in report["leaderboard"]:
-        about = map(spreadsheet_cell, (row["ranker"], row["setting"], row["features"]))
-        chosen = "yes" if row["is_chosen"] else ""
-        table.writerow([*about, *_flat(row["held_out"]), row["p_value"], *_flat(row["test"]), chosen])
-    return text.getvalue()
-
-
-def _flat(figures: Mapping[str, Any] | None) -> list[Any]:
-    return [""] * 4 if figures is None else [figures["mean"], *figures["interval"], figures["standard_error"]]

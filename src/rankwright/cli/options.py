@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,7 +36,7 @@ class DataOptions:
         """The queries in a file."""
         from rankwright.data.files import read_asked
 
-        with reading(path):
+        with reading(path), naming_options(*_DATA_OPTIONS):
             return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
 
     def for_unjudged(self) -> DataOptions:
@@ -135,6 +137,27 @@ def _checked_alpha(value: float) -> float:
 def _power(text: str) -> tuple[float, int]:
     base, _, exponent = text.partition("^")
     return float(base), int(exponent)
+
+
+@contextmanager
+def naming_options(*names: str, **others: str) -> Iterator[None]:
+    """While the library is called: what it says of one of these parameters is said of the option.
+
+    ``others`` are parameters whose options have another name.
+
+    >>> with naming_options("rule", measures="measure"):
+    ...     raise ParameterError("measures: 'speed' is not a measure")
+    Traceback (most recent call last):
+    rankwright.errors.ParameterError: --measure: 'speed' is not a measure
+    """
+    options = {**{name: name for name in names}, **others}
+    try:
+        yield
+    except ParameterError as error:
+        parameter = re.split(r"\W", str(error), maxsplit=1)[0]
+        if parameter in options:
+            raise ParameterError(f"{option_of(options[parameter])}{str(error)[len(parameter) :]}") from error
+        raise
 
 
 def check_at_least(least: int, **options: int | None) -> None:

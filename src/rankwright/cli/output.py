@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankwright.errors import ParameterError
+from rankwright.plain import without_nan
 from rankwright.text import shown
 
 if TYPE_CHECKING:
@@ -176,12 +176,3 @@ def _printing() -> Iterator[None]:
     with _failing(problem, Exit.CANNOT_CREATE):
         yield
         sys.stdout.flush()
-
-
-def without_nan(value: Any) -> Any:
-    """The same value with None in place of NaN and infinity, for which JSON has no word."""
-    if isinstance(value, Mapping):
-        return {key: without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankwright.cli.output import without_nan
-from rankwright.measures.tables import number
+from rankwright.measures.tables import number, regularisation
+from rankwright.plain import without_nan
 from rankwright.text import spreadsheet_cell
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SelectionReport:
 
         judged = "the validation queries" if self.on_valid else "each query left out of training"
         return Group(
-            Text(f"alpha {self.ranker.path_.alpha:g}, measures on {judged}", style="dim"),
+            Text(f"alpha {regularisation(self.ranker.path_.alpha)}, measures on {judged}", style="dim"),
             self._path_table(),
             Text(f"{_mark()} chosen: {self._choice()}"),
             Text(f"  weights: {self._weights()}"),
@@ -96,7 +96,7 @@ class SelectionReport:
         size = f"{len(step.selected)} feature{'s' * (len(step.selected) != 1)}"
         costs = self._if_costs(f"cost {step.cost:g}")
         value = f"{measure} {number(estimate.mean)} (standard error {number(estimate.standard_error)})"
-        return ", ".join([f"alpha {self.ranker.alpha_:g}", size, *costs, value])
+        return ", ".join([f"alpha {regularisation(self.ranker.alpha_)}", size, *costs, value])
 
     def _weights(self) -> str:
         """The heaviest features first."""
@@ -111,7 +111,7 @@ class SelectionReport:
         for point in self.ranker.pareto_front_:
             features = " ".join(str(feature + 1) for feature in point.step.selected)
             costs = self._if_costs(f"{point.cost:g}")
-            _add_row(table, [str(point.n_features), *costs, number(point.value), f"{point.alpha:g}", features])
+            _add_row(table, [str(point.n_features), *costs, number(point.value), regularisation(point.alpha), features])
         return table
 
     def _if_costs(self, *cells: _T) -> tuple[_T, ...]:

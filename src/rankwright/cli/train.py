@@ -16,7 +16,7 @@ from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, optio
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_data import most_features, read_training_data
-from rankwright.cli.training_record import data_records, digests_of, training_record
+from rankwright.cli.training_record import command_text, data_records, digests_of
 from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -341,9 +341,12 @@ def _warning_by_report() -> Iterator[None]:
 
 def _record(learner: Any, report: TrainingReport, data: list[dict[str, Any]]) -> dict[str, Any]:
     """What the model file says of its training."""
+    from rankwright.rankers.training_record import training_record
+
     figures = report.to_dict()
     judged_on, measures = figures.pop("judged_on"), figures.pop("measures")
     return training_record(
+        command=command_text(),
         data=data,
         convention=learner.convention,
         rule=getattr(learner, "rule", None),

@@ -1,4 +1,4 @@
-"""What a model file says of its training: one record, whichever command wrote it, and what it was read from."""
+"""What a command tells the model file of itself: its words, and the files that it read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwright.cli.output import reading, without_nan
+from rankwright.cli.output import reading
 from rankwright.data.changes import told_if_changed
 
 if TYPE_CHECKING:
@@ -18,41 +18,6 @@ if TYPE_CHECKING:
 
 # The words after `rankwright` of the command that runs.
 COMMAND_WORDS: ContextVar[Sequence[str] | None] = ContextVar("COMMAND_WORDS", default=None)
-
-
-def training_record(
-    *,
-    data: Sequence[Mapping[str, Any]],
-    convention: str,
-    rule: str | None,
-    judged_on: str | None,
-    measures: Sequence[Mapping[str, Any]],
-    figures: Mapping[str, Any],
-    certificate: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """The field ``training`` of a model file.
-
-    Parameters
-    ----------
-    data : what `data_records` gives
-    convention, rule : whose rules the measures follow, and how the choice was made
-    judged_on : "valid", "held-out" or None, the queries that ``measures`` are from
-    measures : mappings with measure, mean and standard_error; the first measure made the choice
-    figures : what is known of the training itself, such as alpha, features_used, objective or gap
-    certificate : the bound for new queries, from test queries
-    """
-    record = {
-        "command": command_text(),
-        "data": list(data),
-        "convention": convention,
-        "rule": rule,
-        "judged_on": judged_on,
-        "measures": list(measures),
-        "figures": dict(figures),
-        "certificate": certificate,
-    }
-    plain: dict[str, Any] = without_nan(record)
-    return plain
 
 
 def command_text() -> str | None:

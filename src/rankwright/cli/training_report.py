@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rankwright.measures.tables import number
+from rankwright.measures.tables import number, regularisation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,7 +38,7 @@ class IterationLines:
             self._print(self._headings)
             self._has_header = True
         cells = [
-            f"{iteration.alpha:.6g}",
+            regularisation(iteration.alpha),
             str(iteration.step),
             f"{iteration.objective:.8g}",
             f"{relative_gap(iteration.gap, iteration.objective):.1e}" if self._has_gap else "–",
@@ -134,7 +134,7 @@ class TrainingReport:
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         return [
-            ("alpha", f"{ranker.alpha_:g}{_among(self._n_alphas)}"),
+            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)}"),
             *(self._objective_lines() if self._has_certificate else []),
             ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),

@@ -23,6 +23,7 @@ from rankwright.explanation.rise import RankedDocument, Rise, Why
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import evaluate, json_number
 from rankwright.measures.measure import Measure, measures_of
+from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.stump_model import StumpRanker
@@ -72,16 +73,18 @@ def explain(
     chosen, rules = _measure_of(measure, queries), convention_of(convention)
     query = _query_of(queries, query_id)
     x = ranker._columns_of(query)
-    parts = _parts_of(ranker, x.shape[1])
+    parts = _parts_of(ranker, x)
     names = _names(ranker, queries)
     rows = np.flatnonzero(queries.qid == query.query_ids[0])
-    values = _used_values(x, parts.columns, query, names, rows)
+    features = [names(column) for column in parts.columns.tolist()]
+    values = _dense(x, parts.columns)
+    _check_values(values, parts.takes_missing, query, features, rows)
     scores = _scores_of(ranker, query)
     unused = np.setdiff1d(np.arange(x.shape[1]), parts.columns)
     return Explanation(
         query_id=query.grouping.query_id(0),
         ranker=ranker.ranker_ if isinstance(ranker, SavedModel) else type(ranker).__name__,
-        features=tuple(names(column) for column in parts.columns.tolist()),
+        features=tuple(features),
         unused_features=tuple(names(column) for column in unused.tolist()),
         measure=chosen,
         convention=rules,
@@ -206,7 +209,7 @@ class Explanation:
         """
         a = self.find(document) - 1
         if other is None:
-            return self._why(a, None, self.contributions[a], self.values.mean(axis=0))
+            return self._why(a, None, self.contributions[a], _mean_of_known(self.values))
         b = self.find(other) - 1
         return self._why(a, b, self._parts.between(self.values[a], self.values[b]), self.values[b])
 
@@ -358,10 +361,36 @@ def _check_ranker(ranker: Any) -> None:
     check_is_fitted(ranker)
 
 
-def _parts_of(ranker: LinearRanker | StumpRanker, n_columns: int) -> LinearParts | StumpParts:
+def _parts_of(ranker: LinearRanker | StumpRanker, x: Any) -> LinearParts | StumpParts:
+    """The parts of scores, of documents of one query."""
     if isinstance(ranker, LinearRanker):
-        return LinearParts(ranker.raw_weights().weights)
-    return StumpParts(*ranker.stumps(), n_columns)
+        formula = ranker.formula()
+        return LinearParts(formula, _fill_of(formula, x))
+    return StumpParts(*ranker.stumps(), x.shape[1])
+
+
+def _fill_of(formula: Formula, x: Any) -> Array | None:
+    """What stands for missing values of the features used, in the query of these rows."""
+    if formula.filling is None:
+        return None
+    used = formula.used
+    fill: Array = formula.filling.values[used]
+    if not formula.filling.by_query:
+        return fill
+    values = _dense(x, used)
+    for place, column in enumerate(used.tolist()):
+        if column in formula.transforms:
+            values[:, place] = formula.transforms[column](values[:, place])
+    means = _mean_of_known(values)
+    return np.where(np.isnan(means), fill, means)
+
+
+def _mean_of_known(values: Array) -> Array:
+    """The mean of each column over values that are not missing; NaN if all are."""
+    known = ~np.isnan(values)
+    sums = values.sum(axis=0, where=known)
+    means: Array = np.divide(sums, known.sum(axis=0), out=np.full(values.shape[1], np.nan), where=known.any(axis=0))
+    return means
 
 
 def _measure_of(measure: str | Measure | None, queries: Queries) -> Measure:
@@ -397,19 +426,23 @@ def _names(ranker: LinearRanker | StumpRanker, queries: Queries) -> Any:
     return queries.feature_name if own is None else lambda column: str(own[column])
 
 
-def _used_values(x: Any, columns: Places, query: Queries, names: Any, rows: Places) -> Array:
-    """The features that the model uses, in float64, all finite."""
+def _dense(x: Any, columns: Places) -> Array:
+    """Some features in float64."""
     used = x[:, columns]
     values: Array = (used.toarray() if sp.issparse(used) else used).astype(np.float64)
-    bad = np.argwhere(~np.isfinite(values))
+    return values
+
+
+def _check_values(values: Array, takes_missing: bool, query: Queries, names: list[str], rows: Places) -> None:
+    """Refuse values that are infinite, or missing in a model that cannot do without them."""
+    bad = np.argwhere(np.isinf(values) if takes_missing else ~np.isfinite(values))
     if len(bad):
         i, place = bad[0].tolist()
         document = f"row {rows[i]}" if query.doc_ids is None else f"document {str(query.doc_ids[i])!r}"
         raise DataError(
-            f"query {query.grouping.query_id(0)!r}, {document}: feature {names(int(columns[place]))!r} is "
-            f"{values[i, place]:g}, but scores need finite numbers: fill in missing values first"
+            f"query {query.grouping.query_id(0)!r}, {document}: feature {names[place]!r} is {values[i, place]:g}, "
+            "but scores need finite numbers: fill in missing values first"
         )
-    return values
 
 
 def _scores_of(ranker: LinearRanker | StumpRanker, query: Queries) -> Array:

@@ -113,11 +113,12 @@ class Change:
     Attributes
     ----------
     feature : its name
-    value : what it is now
+    value : what it is now; NaN if it is missing
     bound : how far it must go
     inclusive : whether the bound itself is far enough; else it must be passed
     until : how far it may go; infinite unless a stump takes back what others gave
     spreads : bound − value, in standard deviations of the feature within queries; infinite if it has none
+        (Of a missing feature, from the value that would score the same.)
     seen : whether values that are far enough lie between the least and the greatest of this query, of other queries
         ("data"), or of none
     low, high : the least and the greatest value in the data
@@ -145,7 +146,7 @@ class Change:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         told = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in ("until", "spreads"):
+        for name in ("value", "until", "spreads", "low", "high"):
             told[name] = told[name] if np.isfinite(told[name]) else None
         return {**told, "goes_up": self.goes_up}
 
@@ -230,7 +231,7 @@ class Rise:
         words: tuple[Seen, ...] = ("query", "data", "never")
         columns = (
             [self.why.features[place] for place in moves.places.tolist()],
-            moves.values.tolist(),
+            self.why.other_values[moves.places].tolist(),
             moves.bounds.tolist(),
             moves.inclusive.tolist(),
             moves.untils.tolist(),

@@ -220,7 +220,7 @@ def why_sections(why: Why, top: int = _TOP) -> list[Section]:
     places = [place for place in _largest(why.contributions, top) if why.contributions[place]]
     contributions = _aligned([why.contributions[place] for place in places], "+")
     rows = [
-        (_short(why.features[place]), told, f"{why.values[place]:.4g}", f"{why.other_values[place]:.4g}")
+        (_short(why.features[place]), told, _value(why.values[place]), _value(why.other_values[place]))
         for place, told in zip(places, contributions, strict=True)
     ]
     more = np.count_nonzero(why.contributions) - len(places)
@@ -288,7 +288,7 @@ def _from_to(change: Change) -> tuple[str, str]:
     told = f"{sign} {change.bound:.{digits}g}"
     if np.isfinite(change.until):
         told += f", {'≤' if change.goes_up else '>'} {change.until:.{digits}g}"
-    return f"{change.value:.{digits}g}", told
+    return _value(change.value, digits), told
 
 
 def _spreads(change: Change) -> str:
@@ -296,7 +296,7 @@ def _spreads(change: Change) -> str:
 
 
 def _range(change: Change) -> str:
-    return f"{change.low:.4g} – {change.high:.4g}"
+    return f"{change.low:.4g} – {change.high:.4g}" if change.low <= change.high else "–"
 
 
 # Cells
@@ -304,6 +304,10 @@ def _range(change: Change) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
+
+
+def _value(value: float, digits: int = 4) -> str:
+    return "missing" if np.isnan(value) else f"{value:.{digits}g}"
 
 
 def _signed(value: float) -> str:

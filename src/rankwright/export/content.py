@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 from rankwright.errors import ParameterError
+from rankwright.preparation.transforms import Transform
 from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import checked_stumps, checked_weights
-from rankwright.rankers.standardisation import Standardisation, folded, standardisation_of
+from rankwright.rankers.learned import checked_stumps
+from rankwright.rankers.pipelines import without_pipeline
+from rankwright.rankers.standardisation import Learned, learned_of, standardisation_of
 from rankwright.rankers.stump_model import StumpRanker
 
 _NUMBERED = re.compile("f([1-9][0-9]{0,18})")  # what a feature without a name is called
@@ -38,19 +38,71 @@ class Scaled:
 
 
 @dataclass(frozen=True)
+class WhereMissing:
+    """weight · value + score, which stand for weight · T(x) where x is missing."""
+
+    value: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Term:
+    """weight · T(x) of one feature, with what stands for it where x is missing, if that is known."""
+
+    feature: Feature
+    weight: float
+    transform: Transform | None
+    missing: WhereMissing | None
+
+    @property
+    def default(self) -> float:
+        """The value of x that scores as a missing one does, in a model without transforms."""
+        if self.missing is None:
+            return 0.0
+        return self.missing.value + (self.missing.score / self.weight if self.missing.score else 0.0)
+
+
+@dataclass(frozen=True)
 class Linear:
-    """Σ_j weight_j · x_j + intercept; where there is ``scaling``, x_j goes through it first."""
+    """Σ_j weight_j · T_j(x_j) + intercept; where there is ``scaling``, x_j goes through it first.
+
+    ``transforms`` and ``missing`` are empty in a model without them. With ``by_query``, the mean of T_j over the
+    documents of the query that have x_j stands for a missing value, if there are any.
+    """
 
     features: tuple[Feature, ...]
     weights: tuple[float, ...]
     intercept: float
     scaling: tuple[Scaled, ...] | None = None
     unscaled: Linear | None = None
+    transforms: tuple[Transform | None, ...] = ()
+    missing: tuple[WhereMissing, ...] = ()
+    by_query: bool = False
 
     @property
     def folded(self) -> Linear:
         """The same scores without scaling, for targets that have none."""
         return self if self.unscaled is None else self.unscaled
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are no transforms, and nothing is known of missing values."""
+        return not self.missing and not any(self.transforms)
+
+    def terms(self) -> list[Term]:
+        """Each feature with all that is known of it, without scaling."""
+        linear = self.folded
+        n = len(linear.features)
+        return [
+            Term(*parts)
+            for parts in zip(
+                linear.features,
+                linear.weights,
+                linear.transforms or (None,) * n,
+                linear.missing or (None,) * n,
+                strict=True,
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -79,29 +131,38 @@ class Stumps:
 
 def content_of(model: Any, scaler: Any, names: Mapping[str, str] | None) -> Linear | Stumps:
     """What a model computes, checked: all numbers are finite, and some feature counts."""
+    model, scaler = without_pipeline(model, scaler)
     if not isinstance(model, LinearRanker | StumpRanker):
         why = ": a kernel ranker needs its training data to score with" if hasattr(model, "kernel") else ""
         raise ParameterError(
             "model must be a fitted linear ranker or RankBoost, or what load_model reads, "
             f"not {type(model).__name__}{why}"
         )
-    standardisation = standardisation_of(model, scaler)
     if isinstance(model, StumpRanker):
+        standardisation_of(model, scaler)  # which refuses a scaler
         return _stumps(model, names)
-    return _linear(model, standardisation, names)
+    return _linear(model, learned_of(model, scaler), names)
 
 
-def _linear(model: Any, by: Standardisation | None, names: Mapping[str, str] | None) -> Linear:
-    learned = checked_weights(model)
-    used = np.flatnonzero(learned.weights)  # not those of −0.0
+def _linear(model: Any, learned: Learned, names: Mapping[str, str] | None) -> Linear:
+    raw, by = learned.of_raw_features(), learned.standardisation
+    used = raw.used  # not those of −0.0
     _check_ranks(used)
     features = _renamed(used.tolist(), model, names)
-    raw = folded(learned, by)
-    unscaled = Linear(features, tuple(raw.weights[used].tolist()), raw.intercept)
+    weights, filling, extra = tuple(raw.weights[used].tolist()), raw.filling, raw.extra
+    unscaled = Linear(
+        features,
+        weights,
+        raw.intercept,
+        transforms=tuple(raw.transforms.get(int(j)) for j in used) if raw.transforms else (),
+        missing=() if filling is None else tuple(WhereMissing(float(filling.values[j]), float(extra[j])) for j in used),
+        by_query=filling is not None and filling.by_query,
+    )
     if by is None:
         return unscaled
     scaling = tuple(Scaled(float(by.mean[j]), float(by.scale[j])) for j in used)
-    return Linear(features, tuple(learned.weights[used].tolist()), learned.intercept, scaling, unscaled)
+    scaled = tuple(learned.formula.weights[used].tolist())
+    return Linear(features, scaled, learned.formula.intercept, scaling, unscaled)
 
 
 def _stumps(model: Any, names: Mapping[str, str] | None) -> Stumps:

@@ -7,11 +7,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps, check_text, content_of
 from rankwright.export.elasticsearch import to_elasticsearch
+from rankwright.export.engine_defaults import check_weights_suffice
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.python_file import to_python
 from rankwright.export.ranklib import to_ranklib
@@ -27,7 +30,7 @@ _WRITERS: dict[str, tuple[Callable[..., str | bytes], tuple[str, ...]]] = {
     "elasticsearch": (to_elasticsearch, ("name", "feature_set")),
     "opensearch": (to_elasticsearch, ("name", "feature_set")),
     "vespa": (to_vespa, ("name",)),
-    "sql": (to_sql, ("table", "dialect", "nulls")),
+    "sql": (to_sql, ("table", "dialect", "nulls", "query_column")),
     "onnx": (to_onnx, ("name", "dtype")),
     "ranklib": (to_ranklib, ()),
     "python": (to_python, ("name",)),
@@ -38,7 +41,7 @@ _WITHOUT_INTERCEPT = ("solr", "elasticsearch", "opensearch")
 
 
 def export_model(
-    model: LinearRanker | StumpRanker,
+    model: LinearRanker | StumpRanker | Pipeline,
     to: str,
     *,
     out: str | os.PathLike[str] | None = None,
@@ -50,6 +53,7 @@ def export_model(
     table: str | None = None,
     dialect: str | None = None,
     nulls: str | None = None,
+    query_column: str | None = None,
     dtype: str | None = None,
 ) -> str | bytes:
     """A trained model as a search engine, a database or a runtime takes it: text, or bytes for ONNX.
@@ -59,6 +63,7 @@ def export_model(
     Parameters
     ----------
     model : a fitted linear ranker or RankBoost, or a model that `load_model` has read
+        Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
     to : "solr", "elasticsearch", "opensearch", "vespa", "sql", "onnx", "ranklib" or "python"
     out : path, optional
         Write it there too, whole or not at all.
@@ -78,8 +83,11 @@ def export_model(
         SQL: the table or alias that the columns belong to.
     dialect : "ansi" (the default) or "mysql"
         SQL: how names are quoted.
-    nulls : "zero" (the default) or "null"
-        SQL: NULL counts as 0, or makes the score NULL.
+    nulls : "model" (the default), "zero" or "null"
+        SQL: NULL is what missing values are to the model, and 0 if it knows of none; or always 0; or it makes the score
+        NULL.
+    query_column : text, optional
+        SQL: the column of query ids, for a model that fills in missing values by the mean of their query.
     dtype : "float32" (the default) or "float64"
         ONNX: the type of features and scores.
 
@@ -105,11 +113,13 @@ def export_model(
         table=table,
         dialect=dialect,
         nulls=nulls,
+        query_column=query_column,
         dtype=dtype,
     )
     if "name" in takes:
         options["name"] = check_text("rankwright" if name is None else name, "name")
     content = content_of(model, scaler, features)
+    check_weights_suffice(content, to)
     if to in _NOT_BY_NAME:
         options["mapped"] = frozenset((features or {}).values())
     written = writer(content, **options)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright._version import __version__
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps
+from rankwright.export.onnx_graph import Graph, add_prepared
 from rankwright.export.single import at_most, single, single_or_zero
 
 DTYPES = ("float32", "float64")
@@ -24,7 +22,8 @@ _OPERATORS = (("", 13), ("ai.onnx.ml", 1))
 def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> bytes:
     """A model with the input ``features`` (documents × used features) and the output ``score`` (documents × 1).
 
-    The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON.
+    The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON. NaN is
+    a missing value. A model that fills in means of queries takes the documents of one query at a time.
     """
     if dtype not in DTYPES:
         raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")
@@ -33,9 +32,11 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
     except ImportError:
         raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
     element = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
-    graph = _Graph(dtype, element)
+    graph = Graph(dtype, element)
     if isinstance(content, Stumps):
         _add_stumps(graph, content)
+    elif not content.is_plain:
+        add_prepared(graph, content)
     elif dtype == "float32":
         _add_regressor(graph, content)
     else:
@@ -57,32 +58,7 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
     return bytes(model.SerializeToString(deterministic=True))
 
 
-class _Graph:
-    """Nodes and constants of a graph, as they are added."""
-
-    def __init__(self, dtype: str, element: int) -> None:
-        self.dtype = dtype
-        self.element = element
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
-
-    def constant(self, name: str, values: npt.ArrayLike, dtype: str | None = None) -> str:
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype or self.dtype), name))
-        return name
-
-    def rounded(self, by: Callable[[float, str], float]) -> Callable[[float, str], float]:
-        """How a number becomes one of this graph: as it is, or as float32."""
-        return by if self.dtype == "float32" else lambda value, what: value
-
-
-def _add_regressor(graph: _Graph, content: Linear) -> None:
+def _add_regressor(graph: Graph, content: Linear) -> None:
     source = "features"
     if content.scaling is not None:
         graph.add(
@@ -110,14 +86,14 @@ def _add_regressor(graph: _Graph, content: Linear) -> None:
     )
 
 
-def _add_product(graph: _Graph, content: Linear) -> None:
+def _add_product(graph: Graph, content: Linear) -> None:
     """In float64, which LinearRegressor has not."""
     linear = content.folded
     graph.add("MatMul", ["features", graph.constant("weights", np.reshape(linear.weights, (-1, 1)))], "product")
     graph.add("Add", ["product", graph.constant("intercept", [linear.intercept])], "score")
 
 
-def _add_stumps(graph: _Graph, content: Stumps) -> None:
+def _add_stumps(graph: Graph, content: Stumps) -> None:
     """[x > threshold] for every stump, times the weights."""
     column = {feature: place for place, feature in enumerate(content.features)}
     each = list(content.each())

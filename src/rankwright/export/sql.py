@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature, Linear, Stumps, check_distinct, check_text
+from rankwright.export.content import Linear, Stumps, Term, check_distinct, check_text
+from rankwright.preparation.transforms import Log, Transform
 
 QUOTES = {"ansi": '"', "mysql": "`"}
-NULLS = ("zero", "null")
+NULLS = ("model", "zero", "null")
 
 _TERMS_PER_SUM = 64  # SQLite and DuckDB refuse expressions that are nested a thousand deep, and a + b + … is
 
 
-def to_sql(content: Linear | Stumps, table: str | None = None, dialect: str = "ansi", nulls: str = "zero") -> str:
+def to_sql(
+    content: Linear | Stumps,
+    table: str | None = None,
+    dialect: str = "ansi",
+    nulls: str = "model",
+    query_column: str | None = None,
+) -> str:
     """A sum in parentheses, to be selected or ordered by.
 
-    Columns are quoted as the dialect does, and belong to ``table`` if there is one. NULL counts as 0, or
-    with ``nulls="null"`` makes the score NULL.
+    Columns are quoted as the dialect does, and belong to ``table`` if there is one. NULL is what a missing value is to
+    the model, or 0, or with ``nulls="null"`` makes the score NULL.
     """
     if dialect not in QUOTES:
         raise ParameterError(f"dialect must be one of {', '.join(QUOTES)}, not {dialect!r}")
@@ -25,14 +33,21 @@ def to_sql(content: Linear | Stumps, table: str | None = None, dialect: str = "a
         raise ParameterError(f"nulls must be one of {', '.join(NULLS)}, not {nulls!r}")
     check_distinct((feature.name.casefold() for feature in content.features), " but for capitals, which SQL ignores")
     owner = "" if table is None else _quoted(check_text(table, "table"), QUOTES[dialect], "table") + "."
-    columns = [_column(feature, owner, QUOTES[dialect], nulls) for feature in content.features]
-    terms = _cases(content, columns, nulls) if isinstance(content, Stumps) else _products(content, columns)
-    return _total(terms) + "\n"
-
-
-def _column(feature: Feature, owner: str, quote: str, nulls: str) -> str:
-    column = owner + _quoted(feature.name, quote, f"the name of feature {feature.number}")
-    return column if nulls == "null" else f"COALESCE({column}, 0)"
+    columns = [
+        owner + _quoted(feature.name, QUOTES[dialect], f"the name of feature {feature.number}")
+        for feature in content.features
+    ]
+    if isinstance(content, Stumps):
+        filled = columns if nulls == "null" else [f"COALESCE({column}, 0)" for column in columns]
+        return _total(_cases(content, filled, nulls)) + "\n"
+    query = None
+    if content.by_query and nulls == "model":
+        if query_column is None:
+            raise ParameterError(
+                "query_column: the model fills in the mean of a query, so name the column of query ids"
+            )
+        query = owner + _quoted(check_text(query_column, "query_column"), QUOTES[dialect], "query_column")
+    return _total(_products(content, columns, nulls, query)) + "\n"
 
 
 def _quoted(name: str, quote: str, what: str) -> str:
@@ -41,10 +56,40 @@ def _quoted(name: str, quote: str, what: str) -> str:
     return quote + name.replace(quote, 2 * quote) + quote
 
 
-def _products(content: Linear, columns: Sequence[str]) -> list[str]:
-    linear = content.folded
-    terms = [f"{_number(weight)} * {column}" for weight, column in zip(linear.weights, columns, strict=True)]
-    return [*terms, _number(linear.intercept)] if linear.intercept else terms
+def _products(content: Linear, columns: Sequence[str], nulls: str, query: str | None) -> list[str]:
+    products, indicators = [], []
+    for term, column in zip(content.terms(), columns, strict=True):
+        if term.weight:
+            products.append(f"{_number(term.weight)} * {_value(term, column, nulls, query)}")
+        if nulls == "model" and term.missing is not None and term.missing.score:
+            indicators.append(f"CASE WHEN {column} IS NULL THEN {_number(term.missing.score)} ELSE 0e0 END")
+    intercept = content.folded.intercept
+    return [*products, *indicators, *([_number(intercept)] if intercept else [])]
+
+
+def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
+    """T(x), and what stands for it where x is NULL; T(0) is 0."""
+    value = column if term.transform is None else _transformed(term.transform, column)
+    if nulls == "null":
+        return value
+    if nulls == "zero" or term.missing is None:
+        return f"COALESCE({value}, 0)"
+    mean = "" if query is None else f"AVG({value}) OVER (PARTITION BY {query}), "
+    return f"COALESCE({value}, {mean}{_number(term.missing.value)})"
+
+
+def _transformed(transform: Transform, column: str) -> str:
+    """NULL of NULL."""
+    if isinstance(transform, Log):
+        unit = _number(transform.unit)
+        return f"CASE WHEN {column} < 0 THEN -LN(1e0 - {column} / {unit}) ELSE LN(1e0 + {column} / {unit}) END"
+    lines = [f"WHEN {column} IS NULL THEN NULL WHEN {column} <= {_number(transform.knots[0])}"]
+    lines[0] += f" THEN {_number(transform.heights[0])}"
+    for (low, bottom), (high, top) in pairwise(zip(transform.knots, transform.heights, strict=True)):
+        slope = (top - bottom) / (high - low)
+        line = f"{_number(bottom)} + {_number(slope)} * ({column} - {_number(low)})"
+        lines.append(f"WHEN {column} < {_number(high)} THEN {line}")
+    return f"CASE {' '.join(lines)} ELSE {_number(transform.heights[-1])} END"
 
 
 def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
@@ -56,7 +101,7 @@ def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
             for stump, step in zip(stumps, steps, strict=True)
         ]
         # A comparison with NULL is not true, so ELSE would take it in.
-        lowest = "ELSE 0e0" if nulls == "zero" else f"WHEN {column} IS NOT NULL THEN 0e0"
+        lowest = "ELSE 0e0" if nulls != "null" else f"WHEN {column} IS NOT NULL THEN 0e0"
         terms.append(f"CASE {' '.join(reversed(reached))} {lowest} END")
     return terms
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature, Linear, Stumps
+from rankwright.export.content import Feature, Linear, Stumps, Term
+from rankwright.preparation.transforms import Log, Transform
 
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _ARGUMENT = rf"(?:{_IDENTIFIER}|[0-9]+|[0-9]+\.[0-9]+)"
@@ -25,11 +27,14 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
     if isinstance(content, Stumps):
         terms = [f"if ({sources[one]} > {stump.threshold!r}, {stump.weight!r}, 0)" for one, stump in content.each()]
     else:
-        linear = content.folded
-        weighted = zip(linear.features, linear.weights, strict=True)
-        terms = [f"{weight!r} * {sources[feature]}" for feature, weight in weighted]
-        if linear.intercept:
-            terms.append(repr(linear.intercept))
+        if content.by_query:
+            raise ParameterError(
+                "a rank profile of Vespa cannot fill in a missing value by the mean of its query: SQL, ONNX and Python "
+                "can; or train with missing values filled in by the mean of all documents (--missing mean)"
+            )
+        terms = [_product(term, sources[term.feature]) for term in content.terms()]
+        if content.folded.intercept:
+            terms.append(repr(content.folded.intercept))
     expression = "\n                + ".join(terms)
     return f"""rank-profile {name} {{
     first-phase {{
@@ -39,6 +44,26 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
     }}
 }}
 """
+
+
+def _product(term: Term, source: str) -> str:
+    """weight · T(x), or what stands for it where x is not a number, as Vespa has it for a missing attribute."""
+    product = f"{term.weight!r} * {source if term.transform is None else _transformed(term.transform, source)}"
+    if term.missing is None:
+        return product
+    return f"if (isNan({source}), {term.weight * term.missing.value + term.missing.score!r}, {product})"
+
+
+def _transformed(transform: Transform, source: str) -> str:
+    if isinstance(transform, Log):
+        unit = transform.unit
+        return f"if ({source} < 0, -log(1 - {source} / {unit!r}), log(1 + {source} / {unit!r}))"
+    expression = repr(transform.heights[-1])
+    lines = list(pairwise(zip(transform.knots, transform.heights, strict=True)))
+    for (low, bottom), (high, top) in reversed(lines):
+        slope = (top - bottom) / (high - low)
+        expression = f"if ({source} < {high!r}, {bottom!r} + {slope!r} * ({source} - {low!r}), {expression})"
+    return f"if ({source} <= {transform.knots[0]!r}, {transform.heights[0]!r}, {expression})"
 
 
 def _source(feature: Feature, mapped: frozenset[str]) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.fitting.families import Family, Setting
+from rankwright.fitting.families import End, Family, Setting
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import Estimate, Rule, estimate_of, first_best
 
 Array = npt.NDArray[np.float64]
+
+_ROUNDING = 1e-9  # of a mean: a better one by less is no better
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +23,8 @@ class Judged:
     """A family on held-out queries: a value of the measure for each setting and query.
 
     ``selections`` has, for a family that selects features, an array (settings × most features) for each split: the
-    columns that its rankers there have a weight for, and −1 where there are fewer.
+    columns that its rankers there have a weight for, and −1 where there are fewer. ``ended_for_time`` says that more λ
+    would have been tried, had there been time.
     """
 
     family: Family
@@ -28,6 +32,7 @@ class Judged:
     values: Array
     costs: Array
     selections: tuple[npt.NDArray[np.int64], ...] = ()
+    ended_for_time: bool = False
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -37,6 +42,42 @@ class Judged:
     def chosen(self, measure: Measure, rule: Rule) -> int:
         """The best setting, or the cheapest that is as good: the best of these, if several are."""
         return _cheapest_best(self.values, self.costs, measure.lower_is_better, rule)
+
+    def end_of_grid(self, measure: Measure) -> End | None:
+        """At which end of the grid the best λ is, if it is clearly better there than anywhere else.
+
+        A mean that stays the same up to the end is not: beyond, it would stay the same.
+        """
+        means = [-mean if measure.lower_is_better else mean for mean, _ in self.estimates]
+        best: dict[float, float] = {}
+        for setting, mean in zip(self.settings, means, strict=True):
+            best[setting.alpha] = float(np.fmax(best.get(setting.alpha, -np.inf), mean))
+        alphas = sorted(best)
+        at = max(alphas, key=lambda alpha: best[alpha])
+        others = [best[alpha] for alpha in alphas if alpha != at]
+        if not others or at not in (alphas[0], alphas[-1]):
+            return None
+        is_better = best[at] > max(others) + _ROUNDING * max(1.0, abs(best[at]))
+        return ("least" if at == alphas[0] else "largest") if is_better else None
+
+    def joined(self, other: Judged) -> Judged:
+        """Together with further settings of the same family, by λ ascending."""
+        first, second = sorted((self, other), key=lambda judged: judged.settings[0].alpha)
+        selections = zip(first.selections, second.selections, strict=True)
+        return Judged(
+            self.family,
+            first.settings + second.settings,
+            np.vstack([first.values, second.values]),
+            np.concatenate([first.costs, second.costs]),
+            tuple(_stacked(one, two) for one, two in selections),
+        )
+
+
+def _stacked(one: npt.NDArray[np.int64], two: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Both below each other, with −1 where one has fewer columns."""
+    width = max(one.shape[1], two.shape[1])
+    padded = (np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=-1) for rows in (one, two))
+    return np.vstack(list(padded))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +105,22 @@ def choose(entries: Sequence[Entry], measure: Measure, rule: Rule) -> int:
     """The best entry, or the cheapest that is as good."""
     values, costs = np.stack([entry.values for entry in entries]), np.array([entry.cost for entry in entries])
     return _cheapest_best(values, costs, measure.lower_is_better, rule)
+
+
+class GivenUp(NamedTuple):
+    """What the rule gave up for fewer features: the best of all, and how the chosen one differs from it."""
+
+    best: Entry
+    difference: Estimate
+
+
+def given_up(chosen: Entry, judged: Sequence[Judged], measure: Measure) -> GivenUp | None:
+    """What "best" would have taken, unless that is what was chosen."""
+    entries = [entry_of(each, measure, "best") for each in judged]
+    best = entries[choose(entries, measure, "best")]
+    if (best.family, best.setting) == (chosen.family, chosen.setting):
+        return None
+    return GivenUp(best, estimate_of(chosen.values - best.values))
 
 
 def _cheapest_best(values: Array, costs: Array, lower_is_better: bool, rule: Rule) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.fitting.data import of_columns, varies_within_queries
 from rankwright.measures.measure import Measure
+from rankwright.measures.tables import regularisation
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.order_preserving import OrderPreservingRanker
 from rankwright.rankers.rankrls import RankRLS
@@ -22,8 +23,11 @@ from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.rankers.structured import StructuredRanker
 from rankwright.selection.search import Search, search
+from rankwright.solvers.trace import Iteration
 
 Array = npt.NDArray[np.float64]
+End = Literal["least", "largest"]
+Steps = Callable[[str, float], None]  # told what is being trained, and which share of a path is done
 
 _MOST_FEATURES = 30  # that greedy selection goes to
 _ALPHAS: Array = 2.0 ** np.arange(-6.0, 15.0)
@@ -38,8 +42,10 @@ class Setting(NamedTuple):
     n_features: int | None = None
 
     def __str__(self) -> str:
-        alpha = f"λ = {self.alpha:.4g}"
-        return alpha if self.n_features is None else f"{alpha}, {self.n_features} features"
+        alpha = f"λ = {regularisation(self.alpha)}"
+        if self.n_features is None:
+            return alpha
+        return f"{alpha}, {self.n_features} feature{'s' * (self.n_features != 1)}"
 
 
 @dataclass(frozen=True)
@@ -52,14 +58,23 @@ class Family(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     ranker: ClassVar[type[Any]]
+    n_wider: ClassVar[int]  # so many more λ are tried at a time where the best one is at an end of its grid
 
     @abstractmethod
     def settings(self, queries: Queries) -> list[Setting]:
         """What to try, from all training queries: the same for every part of them."""
 
     @abstractmethod
-    def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
+    def weights(self, queries: Queries, settings: Sequence[Setting], steps: Steps | None = None) -> Array:
         """The weights (settings × features) that these queries give."""
+
+    def beyond(self, settings: Sequence[Setting], end: End) -> list[Setting]:
+        """More of the same settings, with λ beyond an end of their grid, in steps as in the grid."""
+        exponents = np.log2(sorted({setting.alpha for setting in settings}))
+        steps = (exponents[1] - exponents[0]) * np.arange(1, self.n_wider + 1)
+        wider = exponents[-1] + steps if end == "largest" else (exponents[0] - steps)[::-1]
+        sizes = dict.fromkeys(setting.n_features for setting in settings)
+        return [Setting(float(alpha), size) for alpha in np.exp2(wider) for size in sizes]
 
 
 @dataclass(frozen=True)
@@ -70,14 +85,18 @@ class _LambdaPath(Family):
         """A grid of λ."""
         return [Setting(float(alpha)) for alpha in self._grid(queries)]
 
-    def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
+    def weights(self, queries: Queries, settings: Sequence[Setting], steps: Steps | None = None) -> Array:
         """The whole path at once."""
         ranker = self._for(queries, search(*(setting.alpha for setting in settings)))
         with _quiet():
             # Validation queries spare it cross-validation; what they say is not looked at.
-            ranker.fit(queries, valid=queries[:1])
+            ranker.fit(queries, valid=queries[:1], **self._watched(steps, len(settings)))
         weights: Array = ranker.path_.weights
         return weights
+
+    def _watched(self, steps: Steps | None, n_alphas: int) -> dict[str, Any]:
+        """What to give to the ranker so that it tells of its steps; nothing for one that has none."""
+        return {}
 
     @abstractmethod
     def _grid(self, queries: Queries) -> Array:
@@ -89,6 +108,8 @@ class _LambdaPath(Family):
 
 
 class _ClosedForm(_LambdaPath):
+    n_wider = 4
+
     def _grid(self, queries: Queries) -> Array:
         return _ALPHAS
 
@@ -112,13 +133,14 @@ class Greedy(Family):
     costs: tuple[float, ...] | None = None
 
     name, title, ranker = "greedy-rankrls", "greedy RankRLS", GreedyRankRLS
+    n_wider = 1
 
     def settings(self, queries: Queries) -> list[Setting]:
         """Five λ, each with up to 30 features."""
         most = max(1, min(_MOST_FEATURES, int(varies_within_queries(queries).sum())))
         return [Setting(float(alpha), k) for alpha in _FEW_ALPHAS for k in range(1, most + 1)]
 
-    def weights(self, queries: Queries, settings: Sequence[Setting]) -> Array:
+    def weights(self, queries: Queries, settings: Sequence[Setting], steps: Steps | None = None) -> Array:
         """One selection for each λ has the weights of all numbers of features.
 
         A feature that is constant within queries can have no weight. It is no candidate: it would count as one of k
@@ -131,10 +153,11 @@ class Greedy(Family):
             return found
         alphas = search(*sorted({setting.alpha for setting in settings}))
         costs = None if self.costs is None else np.array(self.costs)[columns]
-        ranker = GreedyRankRLS(alphas, most, measures=(), feature_costs=costs).fit(of_columns(queries, columns))
-        steps = {(path.alpha, len(step.selected)): step for path in ranker.paths_ for step in path}
+        ranker = GreedyRankRLS(alphas, most, measures=(), feature_costs=costs)
+        ranker.fit(of_columns(queries, columns), progress=None if steps is None else _features_taken(steps, most))
+        taken = {(path.alpha, len(step.selected)): step for path in ranker.paths_ for step in path}
         for row, setting in zip(found, settings, strict=True):
-            step = steps[setting.alpha, min(setting.n_features or 1, most)]
+            step = taken[setting.alpha, min(setting.n_features or 1, most)]
             row[columns[list(step.selected)]] = step.weights
         return found
 
@@ -142,8 +165,13 @@ class Greedy(Family):
 class _Iterative(_LambdaPath):
     """One that finds its own scale of λ."""
 
+    n_wider = 2
+
     def _grid(self, queries: Queries) -> Array:
         return self._for(queries, search()).alpha_grid(queries)[::2]  # type: ignore[no-any-return]
+
+    def _watched(self, steps: Steps | None, n_alphas: int) -> dict[str, Any]:
+        return {} if steps is None else {"progress": _iterations(steps, n_alphas)}
 
 
 class PairwiseHinge(_Iterative):
@@ -195,3 +223,19 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def _iterations(steps: Steps, n_alphas: int) -> Callable[[Iteration], None]:
+    """Tells which λ of a path is trained; the path goes from one to the next."""
+    seen: dict[float, None] = {}
+
+    def tell(iteration: Iteration) -> None:
+        seen[iteration.alpha] = None
+        steps(f"λ = {regularisation(iteration.alpha)}, step {iteration.step}", (len(seen) - 1) / n_alphas)
+
+    return tell
+
+
+def _features_taken(steps: Steps, most: int) -> Callable[[int, int], None]:
+    """Tells how many features are selected, of the λ at hand."""
+    return lambda done, total: steps(f"feature {(done - 1) % most + 1} of {most}", done / total)

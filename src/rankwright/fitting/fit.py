@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,22 +19,25 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, entry_of
 from rankwright.fitting.data import FitData, Split, check_grades, check_same_features
-from rankwright.fitting.families import FAMILIES, Family, Greedy, Setting
+from rankwright.fitting.families import FAMILIES, Family, Greedy, Setting, Steps
+from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult, LeftOut
 from rankwright.fitting.work import Arrays, Work
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.ranked import RankedQueries
-from rankwright.rankers.base import linear_scores
+from rankwright.preparation.formula import Formula, linear_scores
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.selection.search import Rule, checked_rule
 from rankwright.theory.checks import check_delta, check_positive, check_whole
 
 Array = npt.NDArray[np.float64]
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, float, int], None]
 
 RANKERS = tuple(family.name for family in FAMILIES)
+
+_MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end
 
 
 def fit(
@@ -61,6 +65,8 @@ def fit(
 ) -> FitResult:
     """Try the linear rankers, choose one by held-out queries, train it on all, and tell how good it is.
 
+    Where the best λ of a ranker is at an end of its grid, the grid is widened. `FitResult.save` writes what comes out.
+
     Parameters
     ----------
     train, valid, test : Queries, data frames or paths of files
@@ -83,7 +89,7 @@ def fit(
     work : Work, optional
         Where to keep what is finished.
     progress : function, optional
-        Called with what is next, how many parts are done, and how many there are.
+        Called with what is being trained, how many parts are done, in fractions, and how many there are.
 
     Examples
     --------
@@ -97,8 +103,22 @@ def fit(
     columns = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
     queries, others = as_parts(train, columns, validation=valid, test=test)
     valid, test = others["validation"], others["test"]
+    given = {"train": queries, "valid": valid, "test": test}
+    options: dict[str, Any] = {
+        "measure": measure,
+        "rankers": rankers,
+        "folds": folds,
+        "rule": rule,
+        "convention": convention,
+        "baseline": baseline,
+        "costs": costs,
+        "delta": delta,
+        "budget": budget,
+        "seed": seed,
+    }
+    request = Request({role: each for role, each in given.items() if each is not None}, options)
     job = _Job(queries, valid, test, measure, rankers, folds, rule, convention, costs, budget, seed, work, progress)
-    return job.run(baseline, delta)
+    return job.run(baseline, delta, request)
 
 
 class _Job:
@@ -139,7 +159,7 @@ class _Job:
             self._check_counted("the test data", test, least=1)
         has_costs = costs is not None
         self.families = [self._family(name, has_costs) for name in _checked_rankers(rankers)]
-        self.done, self.total = 0, len(self.families) * (self.data.n_splits + 1)
+        self.done, self.total = 0, self._n_parts()
 
     def _check_counted(self, name: str, queries: Queries, least: int) -> None:
         """Refuse to judge by so few queries that there is no mean, or no standard error of it."""
@@ -148,6 +168,12 @@ class _Job:
         if counted < least:
             raise DataError(f"{name}: {self.measure} counts {counted} of {len(values)} queries, but {least} are needed")
 
+    def _n_parts(self) -> int:
+        """How many parts there are, if nothing is left out and no grid of λ is widened."""
+        n_splits = self.data.n_splits
+        of_families = sum(n_splits + _n_last_parts(family) for family in self.families)
+        return of_families + (n_splits if self.test is None else 0)
+
     def _family(self, name: str, has_costs: bool) -> Family:
         kind = next(family for family in FAMILIES if family.name == name)
         if kind is Greedy:
@@ -155,7 +181,7 @@ class _Job:
             return Greedy(self.measure, self.convention.name, costs=costs)
         return kind(self.measure, self.convention.name)
 
-    def run(self, baseline: str | None, delta: float) -> FitResult:
+    def run(self, baseline: str | None, delta: float, request: Request) -> FitResult:
         compared = baseline_of(self.data.train, self.measure, self.convention, baseline)
         judged, left_out = self._judge_all()
         entries = [entry_of(each, self.measure, self.rule) for each in judged]
@@ -176,8 +202,10 @@ class _Job:
             self.test,
             scores,
             weights,
-            self._selection(entries),
+            self._selection(entries, judged),
             tuple(left_out),
+            request,
+            self.work.job,
         )
 
     # Judging
@@ -188,10 +216,13 @@ class _Job:
         for family in self.families:
             if isinstance(family, Greedy) and self.data.fewest_queries < 2:
                 left_out.append(LeftOut(family, "it leaves queries out to select features, and needs two of them"))
+                self.total -= self.data.n_splits + _n_last_parts(family)
                 continue
             found = self._judge(family, may_stop=bool(judged))
             if found is None:
-                left_out.append(LeftOut(family, f"not done within {self.budget:g} s: raise the budget", for_time=True))
+                reason = f"not finished within {self.budget:g} s: raise the budget to try it"
+                left_out.append(LeftOut(family, reason, for_time=True))
+                self.total -= _n_last_parts(family)
             else:
                 judged.append(found)
         if not judged:
@@ -199,28 +230,52 @@ class _Job:
         return judged, left_out
 
     def _judge(self, family: Family, *, may_stop: bool) -> Judged | None:
-        """The family on all splits; None if time is out before."""
+        """The family on all splits, with more λ where the best is at an end of its grid; None if time is out before."""
         if may_stop and self._is_late():
+            self.total -= self.data.n_splits
             return None
-        settings = family.settings(self.data.train)
+        judged = self._judge_settings(family, family.settings(self.data.train), "", may_stop=may_stop)
+        for widening in range(1, _MOST_WIDENINGS + 1):
+            end = None if judged is None else judged.end_of_grid(self.measure)
+            if judged is None or end is None:
+                break
+            self.total += self.data.n_splits
+            beyond = family.beyond(judged.settings, end)
+            wider = self._judge_settings(family, beyond, f"-{end}{widening}", may_stop=True)
+            if wider is None:
+                return replace(judged, ended_for_time=True)
+            judged = judged.joined(wider)
+        return judged
+
+    def _judge_settings(
+        self, family: Family, settings: Sequence[Setting], suffix: str, *, may_stop: bool
+    ) -> Judged | None:
+        """These settings on all splits; None if time is out before. The suffix tells their parts from others."""
         values = np.empty((len(settings), self.data.judged.n_queries))
         costs = np.zeros(len(settings))
         selections = []
-        for split in self.data.splits():
+        for number, split in enumerate(self.data.splits(), start=1):
             if may_stop and self._is_late():
+                self.total -= self.data.n_splits - number + 1
                 return None
-            self._tell(family.title)
-            found = self.work.once(f"{family.name}-{split.name}", partial(self._judge_split, family, split, settings))
+            found = self._part(
+                f"{family.name}-{split.name}{suffix}",
+                f"{family.title}{self._of_splits(number)}",
+                partial(self._judge_split, family, split, settings),
+            )
             values[:, split.positions] = found["values"]
             costs += found["costs"] / self.data.n_splits
             selections += [found["selected"]] if "selected" in found else []
         return Judged(family, tuple(settings), values, costs, tuple(selections))
 
+    def _of_splits(self, number: int) -> str:
+        return "" if self.data.n_splits == 1 else f", fold {number} of {self.data.n_splits}"
+
     def _is_late(self) -> bool:
         return self.budget is not None and time.monotonic() - self.started > self.budget
 
-    def _judge_split(self, family: Family, split: Split, settings: Sequence[Setting]) -> Arrays:
-        weights = family.weights(split.train, settings)
+    def _judge_split(self, family: Family, split: Split, settings: Sequence[Setting], steps: Steps | None) -> Arrays:
+        weights = family.weights(split.train, settings, steps)
         scores = linear_scores(split.judged.X, weights.T).T
         values = np.stack([self.measure.compute(RankedQueries(row, split.judged), self.convention) for row in scores])
         selected = {"selected": _columns_with_weights(weights)} if isinstance(family, Greedy) else {}
@@ -229,12 +284,11 @@ class _Job:
     # The last training
 
     def _model(self, entry: Entry) -> LinearModel:
-        self._tell(f"{entry.family.title} on all queries")
-        kept = self.work.once(f"{entry.family.name}-model", partial(self._train, entry))
+        what = f"{entry.family.title}, all queries"
+        kept = self._part(f"{entry.family.name}-model", what, partial(self._train, entry))
         queries = self.data.train
         model = LinearModel.of(
-            kept["weights"] / self.data.scale,
-            intercept=0.0,
+            Formula(kept["weights"] / self.data.scale),
             feature_names=queries.feature_names if queries.has_feature_names else None,
             ranker=entry.family.ranker.__name__,
             parameters={**entry.setting._asdict(), "measures": str(self.measure), "convention": self.convention.name},
@@ -243,20 +297,21 @@ class _Job:
         model._seen_queries = self.seen
         return model
 
-    def _train(self, entry: Entry) -> Arrays:
-        return {"weights": entry.family.weights(self.data.whole, [entry.setting])[0]}
+    def _train(self, entry: Entry, steps: Steps | None) -> Arrays:
+        return {"weights": entry.family.weights(self.data.whole, [entry.setting], steps)[0]}
 
-    def _selection(self, entries: Sequence[Entry]) -> tuple[int, ...]:
+    def _selection(self, entries: Sequence[Entry], judged: Sequence[Judged]) -> tuple[int, ...]:
         """In which order greedy selection takes features on all queries; nothing if it was not tried."""
-        entry = next((entry for entry in entries if isinstance(entry.family, Greedy)), None)
-        if entry is None:
-            return ()
-        kept = self.work.once("selection", partial(self._select, entry))
-        return tuple(map(int, kept["columns"]))
+        for entry, of in zip(entries, judged, strict=True):
+            if isinstance(entry.family, Greedy):
+                settings = [setting for setting in of.settings if setting.alpha == entry.setting.alpha]
+                compute = partial(self._select, entry.family, settings)
+                kept = self._part("selection", f"{entry.family.title}, order of features", compute)
+                return tuple(map(int, kept["columns"]))
+        return ()
 
-    def _select(self, entry: Entry) -> Arrays:
-        settings = [s for s in entry.family.settings(self.data.train) if s.alpha == entry.setting.alpha]
-        is_used = entry.family.weights(self.data.whole, settings) != 0
+    def _select(self, family: Family, settings: Sequence[Setting], steps: Steps | None) -> Arrays:
+        is_used = family.weights(self.data.whole, settings, steps) != 0
         columns: list[int] = []
         for row in is_used:  # each has the features of the one before, and one more
             columns += [int(column) for column in np.flatnonzero(row) if column not in columns]
@@ -267,24 +322,37 @@ class _Job:
         scores = np.empty(self.data.judged.n_documents)
         weights = []
         codes = self.data.judged.grouping.codes
-        for split in self.data.splits():
+        for number, split in enumerate(self.data.splits(), start=1):
             name = f"{entry.family.name}-scores-{split.name}"
-            kept = self.work.once(name, partial(self._score_split, entry, split))
+            what = f"{entry.family.title}, scores{self._of_splits(number)}"
+            kept = self._part(name, what, partial(self._score_split, entry, split))
             scores[np.isin(codes, split.positions)] = kept["scores"]
             weights.append(kept["weights"])
         return scores, np.stack(weights)
 
-    def _score_split(self, entry: Entry, split: Split) -> Arrays:
+    def _score_split(self, entry: Entry, split: Split, steps: Steps | None) -> Arrays:
         """Weights, and scores of the judged rows in the order that they stand in among all rows."""
-        weights = entry.family.weights(split.train, [entry.setting])[0]
+        weights = entry.family.weights(split.train, [entry.setting], steps)[0]
         judged = self.data.judged
         rows = np.isin(judged.grouping.codes, split.positions)
         return {"scores": linear_scores(judged.X[rows], weights), "weights": weights}
 
-    def _tell(self, what: str) -> None:
-        if self.progress is not None:
-            self.progress(what, self.done, self.total)
+    def _part(self, name: str, what: str, compute: Callable[[Steps | None], Arrays]) -> Arrays:
+        """A part of the work by its name: computed, or kept from before. Progress is told what it is."""
+        steps = None if self.progress is None else partial(self._tell, what)
+        self._tell(what)
+        found = self.work.once(name, lambda: compute(steps))
         self.done += 1
+        return found
+
+    def _tell(self, what: str, step: str = "", share: float = 0.0) -> None:
+        if self.progress is not None:
+            self.progress(f"{what}, {step}" if step else what, self.done + share, self.total)
+
+
+def _n_last_parts(family: Family) -> int:
+    """How many parts come after judging: the model, and the order in which features are selected."""
+    return 2 if isinstance(family, Greedy) else 1
 
 
 def _columns_with_weights(weights: Array) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from rankwright.data.inspection_findings import findings_of
 from rankwright.fitting.choice import Judged
 from rankwright.fitting.families import Greedy
 from rankwright.fitting.result import FitResult
+from rankwright.fitting.summary import gave_up_json, rows_of
 from rankwright.measures.comparison import Comparison
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
 from rankwright.selection.search import estimate_of
@@ -42,6 +43,9 @@ def report_data(
         "baseline": result.baseline_title,
         "summary": _summary(result, queries),
         "leaderboard": leaderboard(result),
+        "rule": result.rule,
+        "gave_up": gave_up_json(result),
+        "notes": list(result.notes),
         "left_out": [{"ranker": each.family.title, "reason": each.reason} for each in result.left_out],
         "alpha_paths": [_alpha_path(each, result) for each in result.judged if each.settings[0].n_features is None],
         "feature_path": _feature_path(result),
@@ -156,24 +160,24 @@ def _certificate(found: Certificate | None) -> dict[str, Any] | None:
 def leaderboard(result: FitResult) -> list[dict[str, Any]]:
     """A row for each ranker and the baseline, best first."""
     held_out, on_test = result.held_out, result.on_test
-    entries = {entry.family.title: (entry, model) for entry, model in zip(result.entries, result.models, strict=True)}
-    rows = []
-    for name in held_out.means:
-        entry, model = entries.get(name, (None, None))
-        rows.append(
-            {
-                "ranker": name,
-                "setting": "" if entry is None else str(entry.setting),
-                "features": 1 if model is None else int(np.count_nonzero(model.coef_)),
-                "held_out": _figures(held_out, name),
-                "test": None if on_test is None else _figures(on_test, name),
-                "p_value": held_out.p_values.get(name),
-                "is_best": name == held_out.reference,
-                "is_chosen": entry is result.entries[result.chosen],
-                "note": "baseline" if entry is None else None,
-            }
-        )
-    return rows
+    entries = {entry.family.title: entry for entry in result.entries}
+    return [
+        {
+            "ranker": row.name,
+            "setting": str(entries[row.name].setting) if row.name in entries else "",
+            "alpha": row.alpha,
+            "features": row.n_features,
+            "held_out": _figures(held_out, row.name),
+            "test": None if on_test is None else _figures(on_test, row.name),
+            "difference_from_baseline": row.from_baseline,
+            "difference_from_best": row.from_best,
+            "p_value": row.p_value,
+            "is_best": row.name == held_out.reference,
+            "is_chosen": row.is_chosen,
+            "note": "baseline" if row.alpha is None else None,
+        }
+        for row in rows_of(result)
+    ]
 
 
 def _figures(comparison: Comparison, name: str) -> dict[str, Any]:

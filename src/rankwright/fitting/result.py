@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.fitting.baseline import Baseline
-from rankwright.fitting.choice import Entry, Judged
+from rankwright.fitting.choice import Entry, GivenUp, Judged, given_up
 from rankwright.fitting.data import FitData
 from rankwright.fitting.families import Family
+from rankwright.fitting.request import Request
+from rankwright.fitting.summary import FitSummary, notes_on_grids
 from rankwright.measures.comparison import Comparison
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import evaluate
@@ -57,6 +59,8 @@ class FitResult:
     selection : columns in the order that greedy selection takes them on all queries, with the λ chosen for it
     left_out : rankers that were not tried to the end
     rule, delta : how the choice was made, and the probability that a certificate is wrong
+    request : the arguments of the fit: queries as given, and options
+    job : the name of the work that it went on from, if any was kept
     """
 
     measure: Measure
@@ -74,6 +78,13 @@ class FitResult:
     held_out_weights: Array | None
     selection: tuple[int, ...]
     left_out: tuple[LeftOut, ...]
+    request: Request
+    job: str
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this fit from any other: the same for the same data, options and version."""
+        return self.job or self.request.fingerprint
 
     @property
     def model(self) -> LinearModel:
@@ -157,8 +168,58 @@ class FitResult:
     def _doubt(self) -> str:
         """What speaks against a guarantee where there are no test queries."""
         if self.data.valid is not None:
-            return "the same queries chose the ranker"
-        return "the same queries chose the ranker, and rankers of cross-validation share most of their queries"
+            return "these queries were also used to choose the model"
+        return (
+            "these queries were also used to choose the model, "
+            "and the rankers of cross-validation share most of their training queries"
+        )
+
+    @cached_property
+    def given_up(self) -> GivenUp | None:
+        """What the rule gave up for fewer features, or less cost; None if the best of all was chosen."""
+        return given_up(self.entries[self.chosen], self.judged, self.measure)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether features were given costs."""
+        return self.request.options.get("costs") is not None
+
+    def n_features_of(self, entry: Entry) -> int:
+        """How many features have a weight; other λ than the one trained on all queries use as many."""
+        if entry.setting.n_features is not None:
+            return entry.setting.n_features
+        model = next(m for e, m in zip(self.entries, self.models, strict=True) if e.family == entry.family)
+        return int(np.count_nonzero(model.coef_))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What to know besides: where the best λ is at an end of all that were tried."""
+        return tuple(notes_on_grids(self))
+
+    @property
+    def ended_for_time(self) -> bool:
+        """Whether a larger budget would try more."""
+        return any(each.for_time for each in self.left_out) or any(each.ended_for_time for each in self.judged)
+
+    # As files
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write ``model.json``, ``leaderboard.csv`` and ``report.html``, all or none, as ``rankwright fit`` does.
+
+        The folder is made if it is not there. The same fit may be saved again; a folder with the model of another one
+        is refused with a FileExistsError, unless ``overwrite`` is True. `load_model` reads the model.
+
+        >>> import rankwright as rw
+        >>> queries = rw.datasets.make_queries(n_queries=40, seed=1).queries
+        >>> rw.fit(queries, rankers=["rankrls"]).save("ranker")
+        >>> rw.load_model("ranker/model.json")
+        LinearModel(RankRLS, 20 features, 20 with a weight)
+        """
+        from rankwright.fitting.folder import Origin, save_fit
+
+        queries = self.request.queries["train"]
+        title = f"{queries.n_queries:,} queries: {self.measure}"
+        save_fit(self, folder, Origin(title, self.request.call, self.request.data), overwrite=overwrite)
 
     @cached_property
     def nothing_learned(self) -> str | None:
@@ -179,37 +240,11 @@ class FitResult:
 
     # For people
 
-    def _verdict(self) -> str:
-        entry, n_used = self.entries[self.chosen], int(np.count_nonzero(self.model.coef_))
-        lines = [
-            f"chosen: {entry.family.title}, {entry.setting}; {n_used} of {len(self.model.coef_)} features used",
-            *([f"nothing was learned: {self.nothing_learned}"] if self.nothing_learned else []),
-            self._promise(),
-            *(f"left out: {each.family.title}: {each.reason}" for each in self.left_out),
-        ]
-        return "\n".join(lines)
-
-    def _promise(self) -> str:
-        if self.certificates is None:
-            return f"{self.measure} of new queries cannot be certified: it has no greatest value that is known"
-        is_error, bound = self.measure.lower_is_better, self.certificates[0].bound
-        told = f"at most {ceil(1e4 * bound) / 1e4:.4f}" if is_error else f"at least {floor(1e4 * bound) / 1e4:.4f}"
-        doubts = self.certificates[0].doubts
-        sure = f", an estimate, not certified: {'; '.join(doubts)}" if doubts else ""
-        return f"{self.measure} of new queries: {told} with probability {1 - self.delta:g}{sure}"
-
-    @property
-    def _final(self) -> Comparison:
-        return self.held_out if self.on_test is None else self.on_test
-
     def __str__(self) -> str:
-        return f"on {self.evaluated_on} queries: {self._final}\n\n{self._verdict()}"
+        return str(FitSummary(self))
 
     def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.text import Text
-
-        return Group(Text(f"on {self.evaluated_on} queries", style="dim"), self._final, Text(self._verdict()))
+        return FitSummary(self).__rich__()
 
     __repr__ = __str__
 

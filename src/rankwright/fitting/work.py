@@ -40,7 +40,7 @@ class Work:
     """
 
     def __init__(self, out: Path | None, job: str) -> None:
-        self._job = job
+        self.job = job
         self._folder = None if out is None else out / _FOLDER / job
 
     @property
@@ -86,7 +86,7 @@ class Work:
             return {key: kept[key] for key in kept.files}
 
     def _digest(self, name: str, content: bytes) -> bytes:
-        return hashlib.sha256(f"{self._job}/{name}\n".encode() + content).digest()
+        return hashlib.sha256(f"{self.job}/{name}\n".encode() + content).digest()
 
     def clear(self) -> None:
         """Forget this job and all others of the folder: the results are written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,27 @@ def number(value: float) -> str:
 def interval(bounds: tuple[float, float]) -> str:
     """Both ends of an interval."""
     return f"{number(bounds[0])} – {number(bounds[1])}"
+
+
+def probability(p: float) -> str:
+    """Three decimals of a p-value; what is smaller is told as such.
+
+    >>> probability(0.19342), probability(0.0004)
+    ('0.193', '< 0.001')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def regularisation(alpha: float) -> str:
+    """λ, as a power of two where it is one, or the root of one.
+
+    >>> [regularisation(alpha) for alpha in (0.125, 1.0, 2.0, 2.0**2.5, 1024.0, 100.0)]
+    ['2^-3', '1', '2', '2^2.5', '2^10', '100']
+    """
+    exponent = round(2 * math.log2(alpha)) / 2
+    if exponent in (0, 1) or not math.isclose(2.0**exponent, alpha, rel_tol=1e-12):
+        return f"{alpha:.6g}"
+    return f"2^{exponent:g}"
 
 
 def plain_table(header: list[str], rows: list[list[str]], *, title: str, texts: tuple[int, ...] = (0,)) -> str:

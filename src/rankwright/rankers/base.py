@@ -24,13 +24,13 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
-from rankwright.rankers.learned import LinearWeights, checked_weights
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import MISSING, MissingName, has_missing
+from rankwright.preparation.preparation import Preparation, prepare
+from rankwright.rankers.learned import checked_weights
 from rankwright.selection.search import optional_measures
 
 Array = npt.NDArray[np.float64]
-
-# Rows of float32 features that are scored at a time in float64: X is never converted as a whole.
-_ROWS_PER_BLOCK = 8192
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -62,6 +62,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         why = nothing_to_learn(queries) if are_all else None
         if why is not None:
             warnings.warn(f"nothing can be learned: {why}", stacklevel=4)
+        if reset:
+            self._note_preparation(queries)
+        return self._prepared(queries)
+
+    def _note_preparation(self, queries: Queries) -> None:
+        """Note what is to be done to the features of all queries, from those of the training data."""
+
+    def _prepared(self, queries: Queries) -> Queries:
+        """The queries with the features that are trained on."""
         return queries
 
     def _given_queries(self, X: Any, y: Any, qid: Any, *, reset: bool) -> Queries:
@@ -91,18 +100,23 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if not isinstance(valid, Queries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         check_noted_features(self, valid, "valid", "the training data")
-        check_features(valid, "valid: ")
         self._seen_queries["valid"].append(query_fingerprints(valid))
-        return valid
+        prepared = self._prepared(valid)
+        check_features(prepared, "valid: ")
+        return prepared
 
     def predict(self, X: Any) -> Array:
         """One score for each row of X, which may be `Queries`: the higher, the better its place.
 
         Where both the training data and the queries name their features, columns are picked by name.
         """
+        return self._predicted(X, X.grouping if isinstance(X, Queries) else None)
+
+    def _predicted(self, X: Any, grouping: Grouping | None) -> Array:
+        """The scores of rows, whose queries may be known."""
         check_is_fitted(self)
         x = self._columns_of(X) if isinstance(X, Queries) else self._validated(X, reset=False)
-        scores = self._scores(x)
+        scores = self._scores(x, grouping)
         self._check_scores(scores, x)
         return scores
 
@@ -122,8 +136,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return queries.X
 
     @abstractmethod
-    def _scores(self, x: Any) -> Array:
-        """Scores of rows whose number of features has been checked."""
+    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
+        """Scores of rows whose number of features has been checked, and whose queries may be known."""
 
     def _check_scores(self, scores: Array, x: Any) -> None:
         """A score is finite if the features that it depends on are."""
@@ -131,19 +145,28 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             row = int(np.argwhere(~np.isfinite(scores))[0][-1])
             values = x[[row]].toarray()[0] if sp.issparse(x) else x[row]
             names = getattr(self, "feature_names_in_", [f"f{column + 1}" for column in range(len(values))])
-            odd = np.flatnonzero(~np.isfinite(values))
-            told = f"feature {str(names[odd[0]])!r} is {values[odd[0]]:g}" if len(odd) else "the score overflows"
-            raise DataError(
-                f"row {row}: {told}, but scores need finite numbers, not NaN or infinity: fill in missing values first"
-            )
+            raise DataError(f"row {row}: {self._told_of_score(values, names)}")
+
+    def _told_of_score(self, values: Array, names: Any) -> str:
+        """Why a document with these features has no finite score."""
+        infinite = np.flatnonzero(np.isinf(values))
+        if len(infinite):
+            return f"feature {str(names[infinite[0]])!r} is {values[infinite[0]]:g}, but scores need finite numbers"
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            return f"feature {str(names[missing[0]])!r} is missing (NaN). {self._why_missing_is_refused()}"
+        return "the score overflows"
+
+    def _why_missing_is_refused(self) -> str:
+        return f"{type(self).__name__} does not take missing values: fill them in first"
 
     def rank(self, X: Any, qid: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
         """The place of each row within its query, 1 = best; of rows with equal scores, the first comes first.
 
         X may be `Queries`, which bring qid with them.
         """
-        scores = self.predict(X)
-        grouping = X.grouping if isinstance(X, Queries) else Grouping(qid, len(scores))
+        grouping = X.grouping if isinstance(X, Queries) else Grouping(qid, _n_rows(X))
+        scores = self._predicted(X, grouping)
         order = np.lexsort((-scores, grouping.codes))
         ranks = np.empty(len(scores), np.int64)
         ranks[order] = np.arange(len(scores)) - np.repeat(grouping.offsets[:-1], np.diff(grouping.offsets)) + 1
@@ -163,7 +186,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """
         measure = (self._told_measures() or optional_measures("ndcg@10"))[0]
         queries = X if isinstance(X, Queries) else self._graded_queries(y, qid)
-        told = evaluate(self.predict(X), queries, measure, self.convention)
+        told = evaluate(self._predicted(X, queries.grouping), queries, measure, self.convention)
         value = told.means[measure]
         if sample_weight is not None:
             value = _weighted_mean(told.values[measure], counting_weights(queries, sample_weight))
@@ -198,32 +221,47 @@ def _weighted_mean(values: Array, weights: Array) -> float:
     return float(np.average(values[counted], weights=weights[counted])) if counted.any() else float("nan")
 
 
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 class LinearRanker(Ranker):
-    """Scores are x · coef_ + intercept_, if it has one. Whoever needs the weights of a ranker asks `raw_weights`."""
+    """Scores are x · coef_ + intercept_, if it has one. Whoever needs the weights of a ranker asks for its `formula`.
+
+    Missing values of the training data are filled in, and a column of its own tells where a feature was missing:
+    ``coef_`` then has a weight for each such column behind those of the features, and ``preparation_`` tells which.
+    """
 
     coef_: Array
+    missing: MissingName = "mean"
+    preparation_: Preparation | None = None
 
-    def raw_weights(self) -> LinearWeights:
-        """w and c of x · w + c, the scores of features as `predict` takes them, whatever scaler a model brings along.
+    def _note_preparation(self, queries: Queries) -> None:
+        if self.missing not in MISSING:
+            raise ParameterError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {self.missing!r}")
+        by = prepare(queries, missing=self.missing, scale=False)[0] if has_missing(queries.X) else None
+        self.preparation_ = by
+
+    def _prepared(self, queries: Queries) -> Queries:
+        return queries if self.preparation_ is None else self.preparation_.prepared(queries)
+
+    def formula(self) -> Formula:
+        """What the scores of features are computed by, as `predict` takes them, whatever was done to them in training.
 
         An error tells if ``coef_`` was set to something that no such score can be computed from.
         """
-        return checked_weights(self)
+        weights, intercept = checked_weights(self)
+        if self.preparation_ is None:
+            return Formula(weights, intercept)
+        return self.preparation_.fold(weights, intercept)
 
-    def _scores(self, x: Any) -> Array:
-        weights, intercept = self.raw_weights()
-        return linear_scores(x, weights) + intercept
+    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
+        return self.formula().scores(x, grouping)
 
+    def _why_missing_is_refused(self) -> str:
+        return "The training data had none missing, so nothing is known to put in its place: fill it in first"
 
-def linear_scores(x: Any, weights: Array) -> Array:
-    """XW in float64 for one or more columns of weights. A dense column without a weight is not looked at."""
-    if sp.issparse(x):
-        product: Array = x @ weights
-        return product
-    used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
-    columns: Any = slice(None) if len(used) == x.shape[1] else used
-    scores = np.empty((len(x), *weights.shape[1:]))
-    for start in range(0, len(x), _ROWS_PER_BLOCK):
-        rows = slice(start, start + _ROWS_PER_BLOCK)
-        scores[rows] = x[rows, columns].astype(np.float64, copy=False) @ weights[columns]
-    return scores
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -12,8 +12,10 @@ from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
+from rankwright.preparation.formula import linear_scores
+from rankwright.preparation.missing import MissingName
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
-from rankwright.rankers.base import LinearRanker, Ranker, linear_scores
+from rankwright.rankers.base import LinearRanker, Ranker
 from rankwright.selection.search import (
     Estimate,
     Rule,
@@ -95,11 +97,13 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
         measures: Any = "ndcg@10",
         convention: Any = "default",
         rule: Rule = "best",
+        missing: MissingName = "mean",
     ) -> None:
         self.alpha = alpha
         self.measures = measures
         self.convention = convention
         self.rule = rule
+        self.missing = missing
 
     def _score_path(self, x: Any, weights: Array) -> Array:
         return linear_scores(x, weights.T).T

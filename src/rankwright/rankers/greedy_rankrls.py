@@ -14,7 +14,9 @@ from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
-from rankwright.rankers.base import LinearRanker, linear_scores
+from rankwright.preparation.formula import linear_scores
+from rankwright.preparation.missing import MissingName
+from rankwright.rankers.base import LinearRanker
 from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
 from rankwright.selection.search import (
@@ -92,6 +94,10 @@ class GreedyRankRLS(LinearRanker):
         each. All give the same; "auto" goes by size.
     random_state : int, optional
         The seed for ``candidates``.
+    missing : "mean" or "query-mean"
+        What stands for a missing value (NaN): the mean of the feature over all training documents that have it, or
+        over those of the same query. A column of its own tells besides where a feature was missing. Such a column is
+        selected as a feature is: its number is beyond those of the features.
 
     Attributes
     ----------
@@ -129,6 +135,7 @@ class GreedyRankRLS(LinearRanker):
         fitting: Literal["pre", "back"] = "pre",
         method: Method = "auto",
         random_state: int | None = None,
+        missing: MissingName = "mean",
     ) -> None:
         self.alpha = alpha
         self.n_features = n_features
@@ -143,6 +150,7 @@ class GreedyRankRLS(LinearRanker):
         self.fitting = fitting
         self.method = method
         self.random_state = random_state
+        self.missing = missing
 
     def fit(
         self,
@@ -239,25 +247,25 @@ class GreedyRankRLS(LinearRanker):
         return SearchPlan(criterion, size, self._costs(queries), bool(self.floating), self.candidates)
 
     def _costs(self, queries: Queries) -> Array:
-        given = self.feature_costs
+        """Of each column: whether a feature is missing costs as much as its value."""
+        given, n = self.feature_costs, self.n_features_in_
         if given is None:
             return np.ones(queries.n_features)
         if isinstance(given, Mapping):
-            missing = [name for name in queries.feature_names if name not in given]
-            unknown = set(given) - set(queries.feature_names)
+            names = queries.feature_names[:n]
+            missing = [name for name in names if name not in given]
+            unknown = set(given) - set(names)
             if missing or unknown:
                 what = f"has no cost for {missing[0]!r}" if missing else f"names {min(unknown)!r}, which is no feature"
                 raise ParameterError(f"feature_costs {what}")
-            given = [given[name] for name in queries.feature_names]
+            given = [given[name] for name in names]
         try:
             costs = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             costs = np.zeros(0)
-        if costs.shape != (queries.n_features,) or not np.all((costs > 0) & np.isfinite(costs)):
-            raise ParameterError(
-                f"feature_costs must give a finite number above 0 for each of the {queries.n_features} features"
-            )
-        return costs
+        if costs.shape != (n,) or not np.all((costs > 0) & np.isfinite(costs)):
+            raise ParameterError(f"feature_costs must give a finite number above 0 for each of the {n} features")
+        return costs if self.preparation_ is None else self.preparation_.of_columns(costs)
 
     def _selector(self, data: CentredQueries, plan: SearchPlan, recorder: _Recorder) -> Selector:
         if self.fitting not in ("pre", "back"):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from rankwright.data.centred import CentredQueries, centred, check_features, check_magnitude
+from rankwright.data.grouping import Grouping
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.rankers.closed_form import ClosedFormRanker
@@ -75,7 +76,7 @@ class KernelRankRLS(ClosedFormRanker):
         self.convention = convention
         self.rule = rule
 
-    def _scores(self, x: Any) -> Array:
+    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
         scores: Array = self._kernel(_plain(x)) @ self.dual_coef_ if np.isfinite(_values(x)).all() else _nan_rows(x)
         return scores
 

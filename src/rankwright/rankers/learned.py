@@ -31,10 +31,12 @@ class Stumps(NamedTuple):
 def checked_weights(ranker: Any) -> LinearWeights:
     """``coef_`` and ``intercept_``, which is 0 where there is none, as float64."""
     _check_fitted(ranker, "coef_")
-    n_features = _n_features(ranker)
+    preparation = getattr(ranker, "preparation_", None)
+    n_columns = _n_features(ranker) if preparation is None else len(preparation.sources)
     weights = _numbers(ranker, "coef_")
-    if weights.shape != (n_features,):
-        raise _wrong(ranker, "coef_", f"has shape {weights.shape}, but must have {_each(n_features, 'feature')}")
+    if weights.shape != (n_columns,):
+        what = "feature" if preparation is None else "column"
+        raise _wrong(ranker, "coef_", f"has shape {weights.shape}, but must have {_each(n_columns, what)}")
     intercept = _real(ranker, "intercept_", getattr(ranker, "intercept_", 0.0))
     if intercept.shape != ():
         raise _wrong(ranker, "intercept_", f"has shape {intercept.shape}, but must be one number")

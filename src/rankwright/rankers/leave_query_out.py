@@ -68,4 +68,6 @@ def leave_query_out(
     if not isinstance(queries, Queries):
         raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
     values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
-    return HeldOut(values, clone(ranker).held_out_scores(queries, values), queries)
+    untrained = clone(ranker)
+    untrained._note_preparation(queries)
+    return HeldOut(values, untrained.held_out_scores(untrained._prepared(queries), values), queries)

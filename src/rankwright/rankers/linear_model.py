@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import Filling
+from rankwright.preparation.transforms import Transforms
 from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import LinearWeights, checked_weights
+from rankwright.rankers.learned import checked_weights
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.standardisation import Standardisation, folded, standardisation_of
 
@@ -19,8 +22,8 @@ Array = npt.NDArray[np.float64]
 class LinearModel(SavedModel, LinearRanker):
     """A trained linear ranker as `load_model` reads it from a file: scores are x · coef_ + intercept_.
 
-    It predicts, ranks and is measured as the ranker that was saved; it cannot be trained. One that was saved with a
-    scaler takes features as they were before it: ``raw_weights()`` are the weights of these.
+    It predicts, ranks and is measured as the ranker that was saved; it cannot be trained. Whatever was done to
+    features before they were trained on is part of it: ``formula()`` tells what it computes from features as they are.
 
     Parameters
     ----------
@@ -30,9 +33,11 @@ class LinearModel(SavedModel, LinearRanker):
 
     Attributes
     ----------
-    coef_ : the weights of the features, behind ``standardisation_``
+    coef_ : the weights of the features, behind ``standardisation_`` or ``transforms_``
     intercept_ : what is added to every score; 0 for all rankers but `RegressionRanker`
     standardisation_ : mean and scale of each feature, which x goes through first, or None
+    transforms_ : logarithms or quantiles of some features, by column
+    filling_, where_missing_ : what stands for missing values, and what being missing adds to the score; or None
     n_features_in_, feature_names_in_
         ``feature_names_in_`` is there only if the training data named their features.
     ranker_ : the name of the class that was trained, such as "RankSVM"
@@ -50,44 +55,47 @@ class LinearModel(SavedModel, LinearRanker):
 
     intercept_: float
     standardisation_: Standardisation | None
+    transforms_: Transforms
+    filling_: Filling | None
+    where_missing_: Array | None
 
     @classmethod
     def of(
         cls,
-        weights: Array,
+        formula: Formula,
         *,
-        intercept: float,
         standardisation: Standardisation | None = None,
         feature_names: Sequence[str] | None,
         ranker: str,
         parameters: Mapping[str, Any],
         training: Mapping[str, Any],
     ) -> LinearModel:
-        """The model with these weights."""
-        model = cls._of_file(len(weights), feature_names, ranker, parameters, training)
-        model.coef_ = weights
-        model.intercept_ = intercept
+        """The model that computes a formula, of features behind a standardisation if there is one."""
+        model = cls._of_file(len(formula.weights), feature_names, ranker, parameters, training)
+        model.coef_, model.intercept_ = formula.weights, formula.intercept
+        model.transforms_, model.filling_ = formula.transforms, formula.filling
+        model.where_missing_ = formula.where_missing
         model.standardisation_ = standardisation
         return model
 
     def cut_to(self, n_features: int) -> LinearModel:
         """The model for data whose features after the first n are all 0, and not there."""
-        weights, intercept = self.raw_weights()
         return LinearModel.of(
-            weights[:n_features],
-            intercept=intercept,
+            self.formula().cut_to(n_features),
             feature_names=self._names_of(n_features),
             ranker=self.ranker_,
             parameters=self.parameters_,
             training=self.training_,
         )._with_memory_of(self)
 
-    def raw_weights(self) -> LinearWeights:
-        """w and c of x · w + c, the scores of features as `predict` takes them: ``standardisation_`` is folded in."""
-        return folded(checked_weights(self), standardisation_of(self, None))
+    def formula(self) -> Formula:
+        """What it computes from features as `predict` takes them: ``standardisation_`` is folded in."""
+        weights, intercept = folded(checked_weights(self), standardisation_of(self, None))
+        return Formula(weights, intercept, self.transforms_, self.filling_, self.where_missing_)
 
     def __repr__(self) -> str:
         if not hasattr(self, "coef_"):
             return "LinearModel(not read from a file yet)"
         features = f"{self.n_features_in_:,} feature{'s' * (self.n_features_in_ != 1)}"
-        return f"LinearModel({self.ranker_}, {features}, {np.count_nonzero(self.coef_):,} with a weight)"
+        counts = self.coef_ if self.where_missing_ is None else np.logical_or(self.coef_, self.where_missing_)
+        return f"LinearModel({self.ranker_}, {features}, {np.count_nonzero(counts):,} with a weight)"

@@ -7,37 +7,40 @@ anywhere can be read: what does not follow the format is refused. Features are c
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.pipeline import Pipeline
 
 from rankwright._version import __version__
 from rankwright.data.fingerprints import sketch_of
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParameterError
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.transforms import Log
 from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import checked_stumps, checked_weights
+from rankwright.rankers.learned import checked_stumps
 from rankwright.rankers.linear_model import LinearModel
-from rankwright.rankers.model_reader import FORMAT, VERSION, ModelReader, excess_of_features
-from rankwright.rankers.saved_model import SavedModel
-from rankwright.rankers.standardisation import Standardisation, standardisation_of
+from rankwright.rankers.model_reader import FORMAT, ModelReader, excess_of_features, version_of
+from rankwright.rankers.pipelines import without_pipeline
+from rankwright.rankers.saved_model import SavedModel, plain_parameters
+from rankwright.rankers.standardisation import Standardisation, learned_of, standardisation_of
 from rankwright.rankers.stump_model import StumpModel, StumpRanker
 
 Array = npt.NDArray[np.float64]
 
-_LISTS = ("weights", "standardisation", "stumps")  # with a line for each entry
+_LISTS = ("weights", "standardisation", "transforms", "missing", "stumps")  # with a line for each entry
 
 
 # Writing
 
 
 def save_model(
-    ranker: LinearRanker | StumpRanker,
+    ranker: LinearRanker | StumpRanker | Pipeline,
     path: str | os.PathLike[str],
     *,
     scaler: GlobalStandardScaler | None = None,
@@ -48,6 +51,8 @@ def save_model(
     Parameters
     ----------
     ranker : a fitted linear ranker, such as RankRLS or RankSVM, or RankBoost, or a model that was read from a file
+        Or a fitted scikit-learn Pipeline that ends in a linear ranker, behind scalers (StandardScaler, MinMaxScaler,
+        RobustScaler, MaxAbsScaler, GlobalStandardScaler) and SimpleImputer: these are folded into the weights.
     path : path
         An older file of that name is replaced.
     scaler : a fitted GlobalStandardScaler, optional
@@ -72,7 +77,7 @@ def save_model(
 
 
 def model_text(
-    ranker: LinearRanker | StumpRanker,
+    ranker: LinearRanker | StumpRanker | Pipeline,
     *,
     scaler: GlobalStandardScaler | None = None,
     training: Mapping[str, Any] | None = None,
@@ -82,12 +87,10 @@ def model_text(
 
 
 def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> dict[str, Any]:
-    learned = _stumps_of(ranker) if isinstance(ranker, StumpRanker) else _weights_of(ranker)
-    standardisation = standardisation_of(ranker, scaler)
-    if standardisation is not None:
-        learned["standardisation"] = _scaled_features(learned["weights"], standardisation)
+    ranker, scaler = without_pipeline(ranker, scaler)
+    learned = _stumps_of(ranker, scaler) if isinstance(ranker, StumpRanker) else _formula_of(ranker, scaler)
     if "weights" in learned:
-        excess = excess_of_features(ranker.n_features_in_, len(learned["weights"]), standardisation is not None)
+        excess = excess_of_features(ranker.n_features_in_, len(learned["weights"]), "standardisation" in learned)
         if excess is not None:
             raise ParameterError(f"ranker: {excess}")
     is_model = isinstance(ranker, SavedModel)
@@ -95,10 +98,10 @@ def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> di
     told = training if training is not None else ranker.training_ if is_model else {}
     return {
         "format": FORMAT,
-        "version": 1 if standardisation is None else VERSION,
+        "version": version_of(learned),
         "made_by": f"rankwright {__version__}",
         "ranker": ranker.ranker_ if is_model else type(ranker).__name__,
-        "parameters": ranker.parameters_ if is_model else _plain(ranker.get_params(deep=False)),
+        "parameters": ranker.parameters_ if is_model else plain_parameters(ranker),
         "n_features": ranker.n_features_in_,
         "feature_names": None if names is None else list(map(str, names)),
         **learned,
@@ -119,17 +122,44 @@ def _seen_by(ranker: Any, learned: Mapping[str, Any]) -> dict[str, Any]:
     return {"seen": {role: sketch_of(np.concatenate(known)) for role, known in remembered.items() if known}}
 
 
-def _weights_of(ranker: Any) -> dict[str, Any]:
+def _formula_of(ranker: Any, scaler: Any) -> dict[str, Any]:
+    """Weights behind a standardisation if there is one, else of features as they are, with all that goes with them."""
     if not isinstance(ranker, LinearRanker):
         name = type(ranker).__name__
         why = ": a kernel ranker needs its training data to score with" if hasattr(ranker, "kernel") else ""
         raise ParameterError(f"ranker must be a linear one, such as RankRLS, or RankBoost, not {name}{why}")
-    weights, intercept = checked_weights(ranker)
-    return {"intercept": intercept, "weights": _pairs(weights)}
+    learned = learned_of(ranker, scaler)
+    formula, by = learned.formula, learned.standardisation
+    weights = _pairs(formula.weights)
+    told = {"intercept": formula.intercept, "weights": weights}
+    if by is not None:
+        return {**told, "standardisation": _scaled_features(weights, by)}
+    if formula.is_plain:
+        return told
+    return {**told, "transforms": _transforms(formula), **_missing(formula)}
 
 
-def _stumps_of(ranker: Any) -> dict[str, Any]:
+def _transforms(formula: Formula) -> list[list[Any]]:
+    """Feature, the name of its transform, and its numbers; also of features without a weight, which bounds go by."""
+    return [
+        [column + 1, one.name, *([one.unit] if isinstance(one, Log) else [list(one.knots), list(one.heights)])]
+        for column, one in sorted(formula.transforms.items())
+    ]
+
+
+def _missing(formula: Formula) -> dict[str, Any]:
+    """How missing values are filled in; of each feature the value that stands in and the score that is added, or 0."""
+    filling, extra = formula.filling, formula.extra
+    if filling is None:
+        return {"filling": None, "missing": []}
+    columns = np.flatnonzero((filling.values != 0) | (extra != 0))
+    told = [[int(column) + 1, float(filling.values[column]), float(extra[column])] for column in columns]
+    return {"filling": "query-mean" if filling.by_query else "mean", "missing": told}
+
+
+def _stumps_of(ranker: Any, scaler: Any) -> dict[str, Any]:
     """Features from 1, thresholds and weights, in the order of the rounds."""
+    standardisation_of(ranker, scaler)  # which refuses a scaler
     features, thresholds, weights = checked_stumps(ranker)
     return {"stumps": list(zip((features + 1).tolist(), thresholds.tolist(), weights.tolist(), strict=True))}
 
@@ -143,20 +173,6 @@ def _pairs(weights: Array) -> list[tuple[int, float]]:
 def _scaled_features(weights: list[tuple[int, float]], by: Standardisation) -> list[tuple[int, float, float]]:
     """Feature, mean and scale, of those with a weight."""
     return [(feature, float(by.mean[feature - 1]), float(by.scale[feature - 1])) for feature, _ in weights]
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it: other objects, such as measures and ``search()``, as their text."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, set | frozenset):
-        value = sorted(value, key=str)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    is_plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-    return value if is_plain else repr(value)
 
 
 def _checked_training(training: Any) -> Any:

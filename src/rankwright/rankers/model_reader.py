@@ -16,6 +16,9 @@ from rankwright.data.fingerprints import Fingerprints, sketched
 from rankwright.data.paths import input_file
 from rankwright.data.width import MOST_FEATURES
 from rankwright.errors import ParseError
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import Filling
+from rankwright.preparation.transforms import Log, Quantile, Transform
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.standardisation import Standardisation
 from rankwright.rankers.stump_model import StumpModel
@@ -23,10 +26,13 @@ from rankwright.rankers.stump_model import StumpModel
 Array = npt.NDArray[np.float64]
 
 FORMAT = "rankwright-model"
-VERSION = 2  # of models behind a scaler; all others are written as version 1, which older readers know
+VERSION = 3  # of models with transforms or missing values
+_SCALED_VERSION = 2  # of models behind a scaler; all others are written as version 1, which older readers know
 _FIELDS = ("format", "version", "made_by", "ranker", "parameters", "n_features", "feature_names", "training")
 _LINEAR_FIELDS = ("intercept", "weights")
 _SCALED_FIELDS = (*_LINEAR_FIELDS, "standardisation")
+_PREPARED_FIELDS = (*_LINEAR_FIELDS, "transforms", "filling", "missing")
+_FIELDS_OF_VERSION = {1: _LINEAR_FIELDS, _SCALED_VERSION: _SCALED_FIELDS, VERSION: _PREPARED_FIELDS}
 _STUMP_FIELDS = ("stumps",)
 _OPTIONAL_FIELDS = ("seen",)
 _MOST_NUMBERED = 2**31 - 1  # as many as text and Parquet can number
@@ -35,6 +41,14 @@ _MOST_NUMBERED = 2**31 - 1  # as many as text and Parquet can number
 # beyond that so many for each one that has a weight.
 _FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = MOST_FEATURES, 2**24, 1000
 _MOST_DIGITS = 309  # of a whole number that is finite as float64
+_FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
+
+
+def version_of(learned: Mapping[str, Any]) -> int:
+    """The version of the format that what a model has learned is written in: the oldest that has a place for it."""
+    if "transforms" in learned:
+        return VERSION
+    return _SCALED_VERSION if "standardisation" in learned else 1
 
 
 def excess_of_features(n_features: int, n_weights: int, is_scaled: bool) -> str | None:
@@ -72,12 +86,8 @@ class ModelReader:
         if self._has_stumps:
             model = StumpModel.of(*self._stumps(n_features), n_features=n_features, **about)
         else:
-            model = LinearModel.of(
-                self._weights(n_features),
-                intercept=self._number(self._content["intercept"], "intercept"),
-                standardisation=self._standardisation(n_features),
-                **about,
-            )
+            formula = self._formula(n_features)
+            model = LinearModel.of(formula, standardisation=self._standardisation(n_features), **about)
         if "seen" in self._content:
             model._seen_queries = self._seen()
         return model
@@ -152,7 +162,7 @@ class ModelReader:
             )
 
     def _check_fields(self) -> None:
-        linear = _LINEAR_FIELDS if self._content["version"] == 1 else _SCALED_FIELDS
+        linear = _FIELDS_OF_VERSION[self._content["version"]]
         fields = (*_FIELDS, *(_STUMP_FIELDS if self._has_stumps else linear))
         missing = next((name for name in fields if name not in self._content), None)
         if missing is not None:
@@ -184,10 +194,76 @@ class ModelReader:
             self._refuse(f"feature_names: two features are named {twice!r}")
         return names
 
+    def _formula(self, n_features: int) -> Formula:
+        weights, intercept = self._weights(n_features), self._number(self._content["intercept"], "intercept")
+        if self._content["version"] < VERSION:
+            return Formula(weights, intercept)
+        return Formula(weights, intercept, self._transforms(n_features), *self._missing(n_features))
+
+    def _transforms(self, n_features: int) -> dict[int, Transform]:
+        entries = self._list("transforms", "of [feature, name, numbers …]")
+        transforms: dict[int, Transform] = {}
+        for position, entry in enumerate(entries, start=1):
+            what = f"transforms, entry {position}"
+            if not isinstance(entry, list) or len(entry) < 2:
+                self._refuse(f"{what} must be a list [feature, name, numbers …]")
+            column = self._feature(entry[0], what, n_features) - 1
+            if column in transforms:
+                self._refuse(f"{what}: feature {column + 1} has a transform already")
+            transforms[column] = self._transform(entry[1:], what)
+        return transforms
+
+    def _transform(self, entry: list[Any], what: str) -> Transform:
+        if entry[0] == Log.name and len(entry) == 2:
+            unit = self._number(entry[1], f"{what}: the unit")
+            if unit <= 0:
+                self._refuse(f"{what}: the unit must be above 0, not {unit:g}")
+            return Log(unit)
+        if entry[0] != Quantile.name or len(entry) != 3:
+            self._refuse(f'{what}: expected "log" and a unit, or "quantile", a list of knots and a list of heights')
+        knots, heights = (self._numbers(numbers, what) for numbers in entry[1:])
+        if len(knots) < 2 or len(knots) != len(heights):
+            self._refuse(f"{what}: a quantile transform has at least two knots, and a height for each")
+        if not (np.diff(knots) > 0).all() or not (np.diff(heights) >= 0).all():
+            self._refuse(f"{what}: knots must ascend, and heights must not fall")
+        return Quantile(tuple(knots), tuple(heights))
+
+    def _missing(self, n_features: int) -> tuple[Filling | None, Array | None]:
+        """What stands for missing values, and what being missing adds to the score."""
+        by = self._content["filling"]
+        entries = self._list("missing", "of [feature, value, score]")
+        if by is None and not entries:
+            return None, None
+        if not isinstance(by, str) or by not in _FILLINGS:
+            self._refuse(
+                f"filling must be one of {', '.join(_FILLINGS)}, or null if missing is empty, not {_shown(by)}"
+            )
+        values: dict[int, float] = {}
+        scores: dict[int, float] = {}
+        for position, entry in enumerate(entries, start=1):
+            what = f"missing, entry {position}"
+            if not isinstance(entry, list) or len(entry) != 3:
+                self._refuse(f"{what} must be a list [feature, value, score] of three numbers")
+            feature = self._feature(entry[0], what, n_features)
+            if feature in values:
+                self._refuse(f"{what}: feature {feature} is listed already")
+            values[feature] = self._number(entry[1], f"{what}: the value")
+            scores[feature] = self._number(entry[2], f"{what}: the score")
+        return Filling(self._spread(values, n_features), _FILLINGS[by]), self._spread(scores, n_features)
+
+    def _list(self, name: str, of: str) -> list[Any]:
+        entries = self._content[name]
+        if not isinstance(entries, list):
+            self._refuse(f"{name} must be a list {of}")
+        return entries
+
+    def _numbers(self, values: Any, what: str) -> list[float]:
+        if not isinstance(values, list):
+            self._refuse(f"{what} must have lists of numbers, not {_shown(values)}")
+        return [self._number(value, what) for value in values]
+
     def _weights(self, n_features: int) -> Array:
-        pairs = self._content["weights"]
-        if not isinstance(pairs, list):
-            self._refuse("weights must be a list of [feature, weight]")
+        pairs = self._list("weights", "of [feature, weight]")
         weights: dict[int, float] = {}
         for position, pair in enumerate(pairs, start=1):
             what = f"weights, entry {position}"
@@ -208,11 +284,9 @@ class ModelReader:
         return spread
 
     def _standardisation(self, n_features: int) -> Standardisation | None:
-        if self._content["version"] == 1:
+        if "standardisation" not in self._content:
             return None
-        entries = self._content["standardisation"]
-        if not isinstance(entries, list):
-            self._refuse("standardisation must be a list of [feature, mean, scale]")
+        entries = self._list("standardisation", "of [feature, mean, scale]")
         means: dict[int, float] = {}
         scale = np.ones(n_features)
         for position, entry in enumerate(entries, start=1):
@@ -230,9 +304,7 @@ class ModelReader:
 
     def _stumps(self, n_features: int) -> tuple[npt.NDArray[np.intp], Array, Array]:
         """Features from 0, thresholds and weights."""
-        stumps = self._content["stumps"]
-        if not isinstance(stumps, list):
-            self._refuse("stumps must be a list of [feature, threshold, weight]")
+        stumps = self._list("stumps", "of [feature, threshold, weight]")
         features = np.empty(len(stumps), np.intp)
         numbers = np.empty((2, len(stumps)))
         for position, stump in enumerate(stumps):

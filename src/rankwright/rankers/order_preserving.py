@@ -10,6 +10,7 @@ from rankwright.losses.pairwise import OrderPreservingLoss
 from rankwright.losses.pointwise import SquaredLoss
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
+from rankwright.preparation.missing import MissingName
 from rankwright.rankers.loss_ranker import LossRanker, Solver
 from rankwright.selection.search import Rule, Search
 
@@ -41,7 +42,7 @@ class OrderPreservingRanker(LossRanker):
         Σ (s_i − r_i)² instead of a sum over pairs. A φ outside the paper's theorem 1 is an error that says why.
     normalize : bool
         Divide each query's loss by m(m − 1), the number of its ordered pairs ("squared": by m).
-    center, solver, tol, max_iter, early_stopping, folds, measures, convention, rule, random_state
+    center, solver, tol, max_iter, early_stopping, folds, measures, convention, rule, random_state, missing
         As for `RankSVM`.
 
     Attributes
@@ -76,6 +77,7 @@ class OrderPreservingRanker(LossRanker):
         convention: Any = "default",
         rule: Rule = "best",
         random_state: Any = None,
+        missing: MissingName = "mean",
     ) -> None:
         self.alpha = alpha
         self.standardize = standardize
@@ -92,6 +94,7 @@ class OrderPreservingRanker(LossRanker):
         self.convention = convention
         self.rule = rule
         self.random_state = random_state
+        self.missing = missing
 
     def _loss(self) -> Loss:
         if not isinstance(self.normalize, bool):

@@ -19,8 +19,9 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
+from rankwright.preparation.formula import linear_scores
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
-from rankwright.rankers.base import LinearRanker, linear_scores
+from rankwright.rankers.base import LinearRanker
 from rankwright.selection.search import (
     Estimate,
     Rule,
@@ -177,16 +178,20 @@ class PathRanker(LinearRanker):
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
-    def _center(self, n_features: int) -> Array:
+    def _center(self, n_columns: int) -> Array:
+        """w₀ for columns of training: as given for features, and 0 for those that tell where a feature is missing."""
+        padded = np.zeros(n_columns)
         if self.center is None:
-            return np.zeros(n_features)
+            return padded
         try:
             center = np.array(self.center, dtype=np.float64)
         except (TypeError, ValueError):
             center = np.array(np.nan)
+        n_features = self.n_features_in_
         if center.shape != (n_features,) or not np.isfinite(center).all():
             raise ParameterError(f"center must be {n_features} finite numbers, one for each feature")
-        return center
+        padded[:n_features] = center
+        return padded
 
     # The λ path
 

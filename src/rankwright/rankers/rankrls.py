@@ -38,10 +38,14 @@ class RankRLS(LinearClosedFormRanker):
     convention : name of a Convention
     rule : "best" or "one-standard-error"
         Take the best λ (the smallest of equals), or the largest that is within one standard error of it.
+    missing : "mean" or "query-mean"
+        What stands for a missing value (NaN): the mean of the feature over all training documents that have it, or
+        over those of the same query. A column of its own tells besides where a feature was missing.
 
     Attributes
     ----------
     coef_ : the weights of the features
+    preparation_ : how missing values became columns; None if there were none
     alpha_ : the λ used
     path_ : AlphaPath, the weights and measures of every λ tried
     solver_ : "primal", "dual" or "cg"

@@ -6,6 +6,7 @@ from typing import Any
 
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import Margin, PreorderLoss, Weights
+from rankwright.preparation.missing import MissingName
 from rankwright.rankers.loss_ranker import LossRanker, Solver
 from rankwright.selection.search import Rule, Search
 
@@ -53,10 +54,14 @@ class RankSVM(LossRanker):
         Take the best λ (the smallest of equals), or the largest that is within one standard error of it.
     random_state : int, optional
         For the order of queries in gradient descent.
+    missing : "mean" or "query-mean"
+        What stands for a missing value (NaN): the mean of the feature over all training documents that have it, or
+        over those of the same query. A column of its own tells besides where a feature was missing.
 
     Attributes
     ----------
     coef_ : the weights of the features
+    preparation_ : how missing values became columns; None if there were none
     alpha_ : the λ used
     objective_, gap_ : the objective, and how far above the least it can be at most
     converged_ : whether the gap is within ``tol``
@@ -91,6 +96,7 @@ class RankSVM(LossRanker):
         convention: Any = "default",
         rule: Rule = "best",
         random_state: Any = None,
+        missing: MissingName = "mean",
     ) -> None:
         self.alpha = alpha
         self.loss = loss
@@ -106,6 +112,7 @@ class RankSVM(LossRanker):
         self.convention = convention
         self.rule = rule
         self.random_state = random_state
+        self.missing = missing
 
     def _loss(self) -> Loss:
         return PreorderLoss(self.loss, self.weights, self.margin)

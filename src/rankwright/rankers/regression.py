@@ -29,7 +29,7 @@ class RegressionRanker(LinearClosedFormRanker):
 
     Parameters
     ----------
-    alpha, measures, convention, rule
+    alpha, measures, convention, rule, missing
         As in `RankRLS`.
 
     Attributes

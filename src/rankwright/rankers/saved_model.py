@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn, Self
@@ -71,3 +72,22 @@ def _judged_by(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(convention, str) and convention in CONVENTIONS:
         told["convention"] = convention
     return told
+
+
+def plain_parameters(ranker: Any) -> dict[str, Any]:
+    """The parameters of a ranker as JSON can hold them."""
+    return {name: _plain(value) for name, value in ranker.get_params(deep=False).items()}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it: other objects, such as measures and ``search()``, as their text."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    is_plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_plain else repr(value)

@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
 from rankwright.errors import ParameterError
+from rankwright.preparation.affine import Affine, behind
+from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import LinearWeights
+from rankwright.rankers.learned import LinearWeights, checked_weights
 
 Array = npt.NDArray[np.float64]
 
@@ -20,6 +22,29 @@ class Standardisation(NamedTuple):
 
     mean: Array
     scale: Array
+
+
+class Learned(NamedTuple):
+    """What a ranker computes: of features behind a standardisation, or of features as they are if there is none."""
+
+    formula: Formula
+    standardisation: Standardisation | None
+
+    def of_raw_features(self) -> Formula:
+        """The same scores, of features as they are."""
+        if self.standardisation is None:
+            return self.formula
+        return Formula(*folded(LinearWeights(self.formula.weights, self.formula.intercept), self.standardisation))
+
+
+def learned_of(ranker: LinearRanker, scaler: Any) -> Learned:
+    """What a fitted ranker computes, behind a scaler if one is given or its model file has one."""
+    by = standardisation_of(ranker, scaler)
+    if by is None:
+        return Learned(ranker.formula(), None)
+    if ranker.preparation_ is None:
+        return Learned(Formula(*checked_weights(ranker)), by)
+    return Learned(behind(Affine.of_standardisation(*by), ranker.formula(), ranker.n_features_in_), None)
 
 
 def standardisation_of(ranker: Any, scaler: Any) -> Standardisation | None:

@@ -19,6 +19,7 @@ from rankwright.losses.loss import Loss
 from rankwright.losses.position_weights import lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
 from rankwright.measures.measure import Measure, measures_of
+from rankwright.preparation.missing import MissingName
 from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
@@ -89,7 +90,7 @@ class StructuredRanker(PathRanker):
         objective may be a constant. With the tight bound, what the last step may have gained of the objective.
     max_iter : int, optional
         Steps of the solver at most (1000).
-    early_stopping, folds, rule, convention
+    early_stopping, folds, rule, convention, missing
         As in `RankSVM`.
     measures : such as "ndcg@10, map", optional
         What to tell of every λ in ``path_``; the first one decides. By default ``measure``.
@@ -142,6 +143,7 @@ class StructuredRanker(PathRanker):
         measures: Any = None,
         convention: Any = "default",
         rule: Rule = "best",
+        missing: MissingName = "mean",
     ) -> None:
         self.measure = measure
         self.alpha = alpha
@@ -158,6 +160,7 @@ class StructuredRanker(PathRanker):
         self.measures = measures
         self.convention = convention
         self.rule = rule
+        self.missing = missing
 
     def _told_measures(self) -> tuple[Measure, ...]:
         return optional_measures(self.measures) or measures_of(self.measure)

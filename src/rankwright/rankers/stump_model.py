@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rankwright.data.grouping import Grouping
 from rankwright.engines.threads import for_query_ranges
 from rankwright.rankers import boosting_kernels as kernels
 from rankwright.rankers.base import Ranker
@@ -29,7 +30,7 @@ class StumpRanker(Ranker):
         """Features, thresholds and weights; an error tells if they were set to what no score can be computed from."""
         return checked_stumps(self)
 
-    def _scores(self, x: Any) -> Array:
+    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
         return stump_scores(x, *self.stumps())
 
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from rankwright.datasets import LetorFold
 from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, evaluate, nDCG
 from rankwright.measures.comparison import Comparison
+from rankwright.preparation.formula import linear_scores
 from rankwright.rankers.alpha_path import AlphaPath
-from rankwright.rankers.base import linear_scores
 from rankwright.rankers.loss_ranker import LossRanker
 from rankwright.rankers.order_preserving import OrderPreservingRanker
 from rankwright.rankers.ranksvm import RankSVM

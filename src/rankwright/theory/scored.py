@@ -44,11 +44,12 @@ class ScoredQueries:
             raise DataError("there are no queries to bound a risk with")
         self.queries = queries
         self.scores = ranker.predict(queries)
+        features, weights = ranker.formula().as_linear(ranker._columns_of(queries), queries.grouping)
         with np.errstate(over="ignore"):
-            self.length = float(np.linalg.norm(ranker.raw_weights().weights))
+            self.length = float(np.linalg.norm(weights))
         if not np.isfinite(self.length):
             raise ParameterError("ranker: its weights are so large that their squares overflow")
-        self.blocks = QueryBlocks(ranker._columns_of(queries), queries.grouping)
+        self.blocks = QueryBlocks(features, queries.grouping)
 
     @cached_property
     def longest_document(self) -> float:

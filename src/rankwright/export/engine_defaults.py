@@ -1,0 +1,50 @@
+"""Targets that know weights and nothing else: what they cannot compute is refused, what is missing gets a default."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from rankwright.errors import ParameterError
+from rankwright.export.content import Linear, Stumps, Term
+
+# How the definition of a feature is given a default.
+_WHERE = {
+    "solr": 'Solr: "defaultValue" of a FieldValueFeature',
+    "elasticsearch": 'Elasticsearch: "missing" of field_value_factor',
+    "opensearch": 'OpenSearch: "missing" of field_value_factor',
+    "ranklib": "RankLib: write it into the file of documents",
+}
+_OTHERS = "SQL, Vespa, ONNX and Python can"
+
+
+def check_weights_suffice(content: Linear | Stumps, to: str) -> None:
+    """Refuse what a target that only multiplies cannot compute, and tell which defaults it needs."""
+    if to not in _WHERE or isinstance(content, Stumps):
+        return
+    for term in content.terms():
+        if term.transform is not None:
+            raise ParameterError(
+                f"{to} cannot compute the {term.transform.name} of feature {term.feature.name!r}: {_OTHERS}; or train "
+                "without transforms (--transform none)"
+            )
+        if term.missing is not None and term.missing.score and not term.weight:
+            raise ParameterError(
+                f"feature {term.feature.name!r} counts only by being missing, which {to} cannot tell: {_OTHERS}"
+            )
+    if content.by_query:
+        raise ParameterError(
+            f"{to} cannot fill in a missing value by the mean of its query: SQL, ONNX and Python can; or train with "
+            "missing values filled in by the mean of all documents (--missing mean)"
+        )
+    if content.missing:
+        _tell_defaults(content.terms(), to)
+
+
+def _tell_defaults(terms: Sequence[Term], to: str) -> None:
+    told = ", ".join(f"{term.feature.name} {term.default:.9g}" for term in terms)
+    warnings.warn(
+        f"a model of {to} has no place for missing values: give each feature that may be missing its default value "
+        f"in its own definition ({_WHERE[to]}): {told}",
+        stacklevel=4,
+    )

@@ -1,0 +1,83 @@
+"""What a fit was asked for: the queries as given, and the options. It tells the same fit from any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rankwright._version import __version__
+from rankwright.data.queries import Queries
+from rankwright.fitting.work import fingerprint
+from rankwright.measures.conventions import Convention
+from rankwright.measures.measure import Measure
+
+# What was trained does not depend on these: more time goes on from what is finished, and the rest only compares.
+NOT_IN_WORK = ("budget", "baseline", "delta")
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """The arguments of `fit`: queries by their role ("train", "valid", "test"), and all other options by name."""
+
+    queries: Mapping[str, Queries]
+    options: Mapping[str, Any]
+
+    @cached_property
+    def data(self) -> list[dict[str, Any]]:
+        """What to remember of the queries, as of files: role, name, SHA-256 of their content, and sizes."""
+        return [
+            {
+                "role": role,
+                "name": role,
+                "sha256": _content_digest(queries),
+                "queries": queries.n_queries,
+                "documents": queries.n_documents,
+            }
+            for role, queries in self.queries.items()
+        ]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name for what is trained: the same for the same queries, options and version, and for no other."""
+        options = {name: value for name, value in self.options.items() if name not in NOT_IN_WORK}
+        digests = {part["role"]: part["sha256"] for part in self.data}
+        told = {name: _told(value) for name, value in options.items()}
+        return fingerprint({"version": __version__, "data": digests, **told})
+
+    @property
+    def call(self) -> str:
+        """The call, as one would type it with queries of these names."""
+        parts = ["train", *(f"{role}={role}" for role in self.queries if role != "train")]
+        options = {name: value for name, value in self.options.items() if value is not None}
+        parts += [f"{name}={'costs' if name == 'costs' else _told(value)}" for name, value in options.items()]
+        return f"rankwright.fit({', '.join(parts)})"
+
+
+def _told(value: Any) -> str:
+    """An option as text; measures and conventions by their names, sequences as lists."""
+    if isinstance(value, Convention):
+        return repr(value.name)
+    if isinstance(value, Measure):
+        return repr(str(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_several = isinstance(value, Iterable) and not isinstance(value, str)
+    return f"[{', '.join(map(_told, value))}]" if is_several else repr(value)
+
+
+def _content_digest(queries: Queries) -> str:
+    """SHA-256 of features, grades, the queries of rows, and names of features."""
+    x: Any = queries.X
+    arrays = (x.data, x.indices, x.indptr) if sp.issparse(x) else (x,)
+    names = queries.feature_names if queries.has_feature_names else ()
+    digest = hashlib.sha256(repr((x.shape, names)).encode())
+    for array in (*arrays, queries.y, queries.grouping.codes):
+        digest.update(array.dtype.str.encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

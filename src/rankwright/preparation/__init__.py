@@ -1,0 +1,1 @@
+"""What happens to features before a linear ranker sees them: transforms, missing values filled in, scaling."""

@@ -1,0 +1,92 @@
+"""`Affine`: what scalers and imputers in front of a linear ranker make of features, to be folded into its weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.errors import ParameterError
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import Filling
+
+Array = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+
+
+class Affine(NamedTuple):
+    """Columns a · x + b of features x, each of one feature; ``fills`` is what a column is where its feature is missing.
+
+    A fill of NaN means that what is missing stays missing.
+    """
+
+    sources: Columns
+    factors: Array
+    offsets: Array
+    fills: Array
+
+    @classmethod
+    def identity(cls, n_features: int) -> Affine:
+        """The features as they are."""
+        return cls(np.arange(n_features), np.ones(n_features), np.zeros(n_features), np.full(n_features, np.nan))
+
+    @classmethod
+    def of_standardisation(cls, mean: Array, scale: Array) -> Affine:
+        """(x − mean) / scale."""
+        return cls.identity(len(mean)).scaled(1 / scale, -mean / scale)
+
+    def scaled(self, factors: Array, offsets: Array) -> Affine:
+        """Every column z as factor · z + offset."""
+        return Affine(
+            self.sources, factors * self.factors, factors * self.offsets + offsets, factors * self.fills + offsets
+        )
+
+    def take(self, columns: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Affine:
+        """Some of the columns."""
+        return Affine(self.sources[columns], self.factors[columns], self.offsets[columns], self.fills[columns])
+
+    def filled(self, values: Array) -> Affine:
+        """Columns whose missing values are filled in."""
+        return self._replace(fills=np.where(np.isnan(self.fills), values, self.fills))
+
+    def with_indicators(self, columns: Columns, of: Affine) -> Affine:
+        """And a column for each of some columns of another that is 1 where that is missing, else 0."""
+        if not np.isnan(of.fills[columns]).all():
+            raise ParameterError("pipeline: an imputer behind another one never sees a missing value")
+        zeros = np.zeros(len(columns))
+        return Affine(
+            np.concatenate([self.sources, of.sources[columns]]),
+            np.concatenate([self.factors, zeros]),
+            np.concatenate([self.offsets, zeros]),
+            np.concatenate([self.fills, np.ones(len(columns))]),
+        )
+
+
+def behind(affine: Affine, formula: Formula, n_features: int) -> Formula:
+    """The formula of features, for a formula of the columns that are made of them.
+
+    Of columns w (a x + b), w a is the weight of the feature and w b goes into the intercept. Where the feature is
+    missing, its columns add w m, or if they stay missing what the formula has for that; one of them tells what value
+    stands in for the feature, and the rest of it is what being missing adds.
+    """
+    if formula.transforms:
+        raise ParameterError("pipeline: a model with logarithms or quantiles must come first, not behind a scaler")
+    sources, a, b, fills = affine
+    w = formula.weights
+    weights: Array = np.bincount(sources, w * a, minlength=n_features).astype(np.float64, copy=False)
+    intercept = float(formula.intercept + w @ b)
+    stays = np.isnan(fills)
+    if formula.filling is None and stays.any():
+        return Formula(weights, intercept)
+    by_query = formula.filling is not None and formula.filling.by_query and bool(stays.any())
+    if by_query and not (stays.all() and len(np.unique(sources)) == len(sources)):
+        raise ParameterError("pipeline: missing='query-mean' behind an imputer cannot be folded into one formula")
+    known = np.where(stays, np.nan if formula.filling is None else formula.filling.values, fills)
+    is_value = a != 0
+    stands_in = (known - b) / np.where(is_value, a, 1.0)
+    values = np.zeros(n_features)
+    values[sources[is_value][::-1]] = stands_in[is_value][::-1]  # of several columns the first
+    beside = np.where(is_value, w * a * (stands_in - values[sources]), w * (known - b))
+    extra = np.bincount(sources, np.where(stays, formula.extra, 0.0) + beside, minlength=n_features)
+    return Formula(weights, intercept, {}, Filling(values, by_query), extra.astype(np.float64, copy=False))

@@ -1,0 +1,129 @@
+"""`Preparation`: how features become the columns that a linear ranker is trained on, and how its weights come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.data.queries import Queries
+from rankwright.preparation.formula import Formula, prepared_columns
+from rankwright.preparation.heavy_tails import heavy_tailed, transforms_of
+from rankwright.preparation.missing import Filling, MissingName, has_missing, missing_within_queries
+from rankwright.preparation.spread import within_query_spread
+from rankwright.preparation.transforms import TransformName, Transforms
+from rankwright.preparation.values import dense_blocks, sparse_entries
+
+Array = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """A column for each feature, transformed, filled in and scaled; then one for each feature whose absence may count.
+
+    Attributes
+    ----------
+    n_features : how many features there are
+    transforms : of some features, by column
+    filling : what stands for missing values; None if there were none, and then they are refused later too
+    indicated : the features with a column that tells whether they are missing
+    scale : what each column is divided by, or None
+    """
+
+    n_features: int
+    transforms: Transforms
+    filling: Filling | None
+    indicated: Columns
+    scale: Array | None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether columns are the features as they are."""
+        return not self.transforms and self.filling is None and self.scale is None
+
+    @property
+    def sources(self) -> Columns:
+        """The feature that each column is made of."""
+        return np.concatenate([np.arange(self.n_features), self.indicated])
+
+    def of_columns(self, per_feature: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Numbers of features as numbers of columns: a column has that of its feature."""
+        return per_feature[self.sources]
+
+    def used_features(self, weights: Array) -> npt.NDArray[np.bool_]:
+        """Which features weights of columns (… × columns) make use of (… × features)."""
+        used: npt.NDArray[np.bool_] = weights[..., : self.n_features] != 0
+        if len(self.indicated):
+            used = used.copy()
+            used[..., self.indicated] |= weights[..., self.n_features :] != 0
+        return used
+
+    def prepared(self, queries: Queries) -> Queries:
+        """The same queries with the columns in place of the features."""
+        if self.changes_nothing:
+            return queries
+        x = prepared_columns(queries.X, queries.grouping, self.transforms, self.filling, self.indicated, self.scale)
+        names = self.column_names(queries)
+        return Queries(x, queries.supervision, queries.qid, feature_names=names, doc_ids=queries.doc_ids)
+
+    def column_names(self, queries: Queries) -> tuple[str, ...] | None:
+        """Names of the columns; None if the features have none and there is a column for each of them alone."""
+        if not len(self.indicated):
+            return queries.feature_names if queries.has_feature_names else None
+        return (*queries.feature_names, *(f"{queries.feature_name(int(j))} is missing" for j in self.indicated))
+
+    def fold(self, weights: Array, intercept: float = 0.0) -> Formula:
+        """What the features as they are must be multiplied by for the scores that weights of columns give."""
+        n = self.n_features
+        raw = weights if self.scale is None else weights / self.scale
+        where_missing = None
+        if self.filling is not None:
+            where_missing = np.zeros(n)
+            where_missing[self.indicated] = raw[n:]
+        return Formula(raw[:n], intercept, self.transforms, self.filling, where_missing)
+
+
+def prepare(
+    queries: Queries, *, missing: MissingName = "mean", transform: TransformName = "none", scale: bool = True
+) -> tuple[Preparation, Queries]:
+    """How to prepare the features of these queries, and the queries prepared.
+
+    Parameters
+    ----------
+    queries : the training queries
+    missing : "mean" puts the mean over all documents in place of a missing value, "query-mean" that of its query
+    transform : "log" or "quantile" of features with heavy tails
+    scale : divide by the spread within queries, so that λ means the same for all columns
+    """
+    transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
+    filling, indicated = None, np.zeros(0, np.intp)
+    if has_missing(queries.X):
+        filling = Filling(_means(queries, transforms), missing == "query-mean")
+        indicated = np.flatnonzero(missing_within_queries(queries.X, queries.grouping))
+    unscaled = Preparation(queries.n_features, transforms, filling, indicated, None)
+    prepared = unscaled.prepared(queries)
+    if not scale:
+        return unscaled, prepared
+    scaled = replace(unscaled, scale=within_query_spread(prepared))
+    return scaled, scaled.prepared(queries)
+
+
+def _means(queries: Queries, transforms: Transforms) -> Array:
+    """The mean of each transformed feature over the documents that have it; 0 if none has."""
+    n = queries.n_features
+    if sp.issparse(queries.X):
+        entries, missing = sparse_entries(queries.X, queries.grouping, transforms, None)
+        columns = queries.X.indices
+        counts = queries.n_documents - np.bincount(columns[missing], minlength=n)
+        sums = np.bincount(columns[~missing], entries[~missing], minlength=n).astype(np.float64, copy=False)
+    else:
+        counts, sums = np.zeros(n, np.int64), np.zeros(n)
+        for _, values, _ in dense_blocks(queries.X, queries.grouping, np.arange(n), transforms, None):
+            known = ~np.isnan(values)
+            counts += known.sum(axis=0)
+            sums += values.sum(axis=0, where=known)
+    return np.divide(sums, counts, out=np.zeros(n), where=counts > 0)

@@ -1,0 +1,57 @@
+"""How far features spread among documents of the same query, which is all that a ranker can use of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from rankwright.data.queries import Queries
+from rankwright.data.query_blocks import QueryBlocks
+
+Array = npt.NDArray[np.float64]
+
+_ROUNDING = 1e-12  # of the size of a feature
+
+
+def within_query_spread(queries: Queries) -> Array:
+    """The standard deviation of each feature within queries; 1 where there is none."""
+    squares, varies = _within_query_squares(queries)
+    return np.where(varies, np.sqrt(squares / max(1, queries.n_documents)), 1.0)
+
+
+def varies_within_queries(queries: Queries) -> npt.NDArray[np.bool_]:
+    """Whether a feature differs between documents of the same query, in any query: else it can rank nothing."""
+    return _within_query_squares(queries)[1]
+
+
+def _within_query_squares(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The sum of squares of each feature less its mean in each query, and whether that is more than rounding."""
+    blocks = QueryBlocks(queries.X, queries.grouping)
+    total, size = np.zeros(queries.n_features), np.zeros(queries.n_features)
+    for of_queries, _, rows in blocks:
+        sizes = np.diff(blocks.offsets[of_queries.start : of_queries.stop + 1])
+        if sp.issparse(rows):
+            size += np.bincount(rows.indices, rows.data**2, minlength=len(size))
+            total += _squares_of_sparse(rows, sizes)
+        else:
+            centred = rows - np.repeat(blocks.sums(of_queries, rows) / sizes[:, None], sizes, axis=0)
+            size += np.einsum("ij,ij->j", rows, rows)
+            total += np.einsum("ij,ij->j", centred, centred)
+    return total, np.sqrt(total) > _ROUNDING * np.sqrt(size)
+
+
+def _squares_of_sparse(rows: Any, sizes: npt.NDArray[np.int64]) -> Array:
+    """Σ_q Σ_i (x_i − x̄_q)² of each column: of what is stored, and x̄_q² for each document of q that has nothing there.
+
+    Differences of sums of squares would lose what varies little beside how large it is, such as a time.
+    """
+    n_features = rows.shape[1]
+    query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(rows.indptr))
+    pairs, of_pair, stored = np.unique(query * n_features + rows.indices, return_inverse=True, return_counts=True)
+    size = sizes[pairs // n_features]
+    mean = np.bincount(of_pair, rows.data, len(pairs)) / size
+    squares = np.bincount(of_pair, (rows.data - mean[of_pair]) ** 2, len(pairs)) + (size - stored) * mean**2
+    return np.bincount(pairs % n_features, squares, n_features).astype(np.float64, copy=False)
