@@ -100,7 +100,8 @@ def fit(
     Examples:
       rankwright fit train.txt --out ranker
       rankwright fit train.txt --valid vali.txt --test test.txt --measure map --out ranker
-      rankwright fit clicks.csv --label grade --qid query --doc url --budget 5m --out ranker
+      rankwright fit clicks.csv --label grade --qid query --doc url --one-hot category --out ranker
+      rankwright fit clicks.jsonl --features 'bm25*,clicks' --budget 5m --out ranker
     """
     job = _Job(
         files={role: path for role, path in (("train", data), ("valid", valid), ("test", test)) if path is not None},
