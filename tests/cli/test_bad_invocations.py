@@ -325,7 +325,7 @@ WRONG_TABLES = [
     fitted("a hole in the features", CSV, "--features", name="bad.csv", code=USAGE, options="--features a,,b"),
     fitted("no such column to encode", CSV, "'colour'", name="bad.csv", options="--one-hot colour"),
     fitted("grades to encode", CSV, "'label' is named twice", name="bad.csv", options="--one-hot label"),
-    fitted("text to encode that has no columns", TEXT, "one_hot", code=USAGE, options="--one-hot colour"),
+    fitted("text to encode that has no columns", TEXT, "--one-hot", code=USAGE, options="--one-hot colour"),
     fitted("no such feature of text", TEXT, "bad.txt: there is no column 'f9'", options="--features f9"),
     fitted("too many values to encode", "label,qid,a\n" + "".join(f"1,1,v{i}\n" for i in range(1001)), "1,001 distinct",
            name="bad.csv", options="--one-hot a"),

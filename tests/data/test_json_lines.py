@@ -64,6 +64,8 @@ def test_ids_of_many_digits(tmp_path):
         ('{"qid": 1, "label": 0, "a": "x"}\n{"qid": 1, "label": 0, "a": 2}\n', 2, "column 'a' is 'x', which is not"),
         ('{"qid": 1, "label": 0, "a": 1, "features": {"a": 2}}\n', 2, "two values for 'a'"),
         ('{"qid": 1, "label": 0, "a": %s.5}\n' % ("9" * 5000), 2, None),
+        ('{"qid": "\\uD800", "label": 0, "a": 1}\n', 2, "not UTF-8"),
+        ('{"qid": "x", "label": 0, "a\\udfff": 1}\n', 2, "not UTF-8"),
         ("[" * 100_000 + "\n", 2, "cannot be read as JSON|each line must hold"),
     ],
 )  # fmt: skip

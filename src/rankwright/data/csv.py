@@ -254,6 +254,8 @@ def _header(content: Content, delimiter: str) -> tuple[int, tuple[str, ...]]:
         raise ParseError(content.path, "the names of the columns are not UTF-8 text", line=1) from None
     except csv.Error as error:
         raise ParseError(content.path, f"this is no CSV: {error}", line=1) from None
+    if not names:
+        raise ParseError(content.path, "there is no line of names", line=1)
     return line, tuple(name.strip() for name in names)
 
 

@@ -61,7 +61,9 @@ class _Rows:
     def _parsed(self, line: int, text: bytes) -> dict[str, Any]:
         try:
             row = json.loads(text.decode("utf-8-sig" if line == 1 else "utf-8"))
-        except UnicodeDecodeError:
+            if b"\\ud" in text.lower():  # half of a letter may be escaped, which is no text
+                json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeError:
             raise ParseError(self.path, "the text is not UTF-8", line=line) from None
         except json.JSONDecodeError as error:
             raise ParseError(
