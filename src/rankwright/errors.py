@@ -47,5 +47,17 @@ class OneQueryWarning(UserWarning):
     """Nothing says which query each row belongs to, so all rows are taken as one query."""
 
 
+class RowError(DataError):
+    """A row of a table is not what it should be; whoever knows the file tells its line instead."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        self.row = row
+        self.problem = problem
+        super().__init__(f"row {row}: {problem}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (RowError, (self.row, self.problem))
+
+
 def _rebuild_parse_error(path: str, problem: str, line: int | None, column: int | None) -> ParseError:
     return ParseError(path, problem, line=line, column=column)

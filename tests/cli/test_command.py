@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import rankwright
 from rankwright.cli.main import app
-from rankwright.data.files import read_queries
+from rankwright.data.files import read_asked
 
 COMMANDS = (
     *("fit", "evaluate", "inspect", "convert", "select", "train", "predict", "explain", "export"),
@@ -87,20 +87,20 @@ def test_wrong_usage_is_one_line_that_points_to_help(run, arguments, told):
 
 
 def test_interruption(run, data, monkeypatch):
-    def interrupted(path, **options):
+    def interrupted(path, columns, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rankwright.data.files.read_queries", interrupted)
+    monkeypatch.setattr("rankwright.data.files.read_asked", interrupted)
     assert run("inspect", data) == (130, "", "error: interrupted\n")
 
 
 def test_a_warning_is_one_line_without_source(run, data, monkeypatch):
-    def warn_and_read(path, **options):
+    def warn_and_read(path, columns, **options):
         warnings.simplefilter("always")
         warnings.warn("query 'a' stands in two places", UserWarning, stacklevel=2)
-        return read_queries(path)
+        return read_asked(path, columns)
 
-    monkeypatch.setattr("rankwright.data.files.read_queries", warn_and_read)
+    monkeypatch.setattr("rankwright.data.files.read_asked", warn_and_read)
     ran = run("inspect", data)
     assert (ran.code, ran.err) == (0, "warning: query 'a' stands in two places\n")
 

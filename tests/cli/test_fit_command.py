@@ -455,7 +455,7 @@ def test_a_work_folder_that_cannot_be_written(run, folder, tmp_path, monkeypatch
         (("train.txt", "--label", "grade"), 2, "--label"),
         (("train.csv", "--label", "grade"), 65, "qid"),
         (("train.csv", "--label", "nothing", "--qid", "query"), 65, "nothing"),
-        (("train.csv", "--label", "grade", "--qid", "query"), 65, "url"),
+        (("train.csv", "--label", "grade", "--qid", "query", "--features", "url"), 65, "url"),
         (("bad.csv",), 65, "bad.csv, line 3"),
         (("train.txt", "--test", "bad.txt"), 65, "bad.txt"),
     ],
@@ -521,22 +521,22 @@ def test_a_file_that_changes_while_it_is_read_is_refused(run, folder, tmp_path, 
     """The hash is that of other bytes than were read, if the file is written to in between."""
     from rankwright.data import files
 
-    data, out, read = tmp_path / "train.txt", tmp_path / "out", files.read_queries
+    data, out, read = tmp_path / "train.txt", tmp_path / "out", files.read_asked
     shutil.copy(folder / "train.txt", data)
     times = data.stat()
 
-    def reading_while_it_is_written(path, **options):
+    def reading_while_it_is_written(path, columns, **options):
         text = data.read_text()
         changed = text[:-2] + ("2" if text[-2] == "1" else "1") + "\n"  # another digit, and as long as before
         if moment == "before":
             data.write_text(changed)
-        queries = read(path, **options)
+        queries = read(path, columns, **options)
         if moment == "after":
             data.write_text(changed)
         os.utime(data, ns=(times.st_atime_ns, times.st_mtime_ns))  # as if nothing had been
         return queries
 
-    monkeypatch.setattr(files, "read_queries", reading_while_it_is_written)
+    monkeypatch.setattr(files, "read_asked", reading_while_it_is_written)
     ran = run(command, data, "--ranker", "rankrls", "--out", out)
     assert (ran.code, ran.out) == (65, "")
     assert f"{data}: the file was changed while being read" in ran.err

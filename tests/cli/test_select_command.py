@@ -335,13 +335,20 @@ def test_features_that_a_text_does_not_show_are_zero(run, parts, files):
     assert [row["valid AP"] for row in told["path"]] == pytest.approx([s.valid[rw.AP].mean for s in ranker.path_])
 
 
-def test_validation_data_with_other_features(run, parts, named, tmp_path):
+def test_validation_data_in_another_order_are_matched_by_name(run, parts, named, tmp_path):
     vali = parts[1]
-    other = tmp_path / "vali.parquet"
-    rw.write_parquet(rw.Queries(vali.X, vali.y, vali.qid, feature_names=NAMES[::-1]), other)
-    ran = run("select", named, "--valid", other)
-    assert (ran.code, ran.out) == (65, "")
-    assert "vali.parquet" in ran.err
-    narrow = tmp_path / "narrow.parquet"
+    told = []
+    for order in (slice(None), slice(None, None, -1)):
+        path = tmp_path / "vali.parquet"
+        rw.write_parquet(rw.Queries(vali.X[:, order], vali.y, vali.qid, feature_names=NAMES[order]), path)
+        told.append(run("select", named, "--valid", path, *OPTIONS, "--json"))
+    assert told[0].code == 0
+    assert told[0] == told[1]
+
+
+def test_validation_data_with_other_features(run, parts, named, tmp_path):
+    vali, narrow = parts[1], tmp_path / "narrow.parquet"
     rw.write_parquet(rw.Queries(vali.X[:, :4], vali.y, vali.qid, feature_names=NAMES[:4]), narrow)
-    assert run("select", named, "--valid", narrow).code == 65
+    ran = run("select", named, "--valid", narrow)
+    assert (ran.code, ran.out) == (65, "")
+    assert f"narrow.parquet has other features than {named}: no '{NAMES[4]}'" in ran.err

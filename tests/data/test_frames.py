@@ -287,21 +287,21 @@ def test_query_ids_of_any_type(ids, expected):
         ({"label": [1], "qid": [1], "rank": [1]}, {"label": "grade"}, r"no column 'grade'"),
         (
             {"label": [1], "qid": [1], "u": ["a"]},
-            {},
-            r"column 'u' is String, not numeric.*features=.*doc='u'",
+            {"features": ["u"]},
+            r"column 'u' is String, not numeric.*one_hot=.*doc='u'",
         ),
-        ({"label": ["1"], "qid": [1]}, {}, r"column 'label' \(grades\) is String, not numeric"),
+        ({"label": ["1", "good"], "qid": [1, 1]}, {}, r"row 1: column 'label' is 'good', which is not a number"),
         (
             {"label": [1], "qid": [1]},
             {"features": ["label"]},
             r"'label' is named twice, as label and as features",
         ),
-        ({"label": [0.0, None], "qid": [1, 1]}, {}, r"row 1 has no value in column 'label'"),
-        ({"label": [0, 1], "qid": [None, "a"]}, {}, r"row 0 has no value in column 'qid'"),
+        ({"label": [0.0, None], "qid": [1, 1]}, {}, r"row 1: there is no value in column 'label'"),
+        ({"label": [0, 1], "qid": [None, "a"]}, {}, r"row 0: there is no value in column 'qid'"),
         (
             {"label": [0, 1], "qid": [1, 1], "doc_id": ["a", None]},
             {},
-            r"row 1 has no value in column 'doc_id'",
+            r"row 1: there is no value in column 'doc_id'",
         ),
         ({"label": [-1, 1], "qid": [1, 1]}, {}, r"row 0 \(query 1\): the grade is -1"),
         ({"rank": [1, 1], "qid": [1, 1]}, {}, r"query .*1.*: a full ranking holds each rank 1 to 2"),
@@ -342,7 +342,7 @@ def test_refusals(backend, columns, arguments, message):
         ({"indices": [0.5, 2.0]}, r"column 'values' is (List.*|Object), not numeric"),
         ({"n_features": [3, 4]}, r"'n_features' must hold one whole number"),
         ({"n_features": [-3, -3]}, r"'n_features' must hold one whole number"),
-        ({"values": [[1.0], None]}, r"row 1 has no value in column 'values'"),
+        ({"values": [[1.0], None]}, r"row 1: there is no value in column 'values'"),
     ],
 )
 def test_csr_columns_that_do_not_fit(backend, changed, message):

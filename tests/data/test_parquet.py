@@ -255,8 +255,8 @@ def test_no_file(tmp_path):
     ("columns", "message"),
     [
         ({"qid": [1], "x": [1.0]}, r"no column 'label' \(label\); there are 'qid', 'x'"),
-        ({"qid": [1], "label": [0], "u": ["a"]}, r"column 'u' is String, not numeric"),
-        ({"qid": [1, 1], "label": [0, None]}, r"row 1 has no value in column 'label'"),
+        ({"qid": [1], "label": ["a"]}, r"column 'label' \(grades\) is String, not numeric"),
+        ({"qid": [1, 1], "label": [0, None]}, r"row 1: there is no value in column 'label'"),
         ({"qid": [1, 1], "label": [0, -2]}, r"row 1 \(query 1\): the grade is -2"),
     ],
 )

@@ -212,10 +212,8 @@ def test_all_commands_read_alike(tmp_path, monkeypatch):
     lines = [f"{y} qid:{q} 1:{t} 2:{v}\n" for y, q, t, v in zip(grades, QID, when, RNG.random(ROWS), strict=True)]
     data, model, scores = (str(tmp_path / name) for name in ("data.txt.gz", "model.json", "scores.txt"))
     (tmp_path / "data.txt.gz").write_bytes(gzip.compress("".join(lines).encode()))
-    read, original = [], files.read_queries
-    monkeypatch.setattr(
-        files, "read_queries", lambda *given, **named: read.append(original(*given, **named)) or read[-1]
-    )
+    read, original = [], files.read_asked
+    monkeypatch.setattr(files, "read_asked", lambda *given, **named: read.append(original(*given, **named)) or read[-1])
     for command in (
         ["train", data, "--out", model],
         ["select", data, "--max-features", "1"],
@@ -229,6 +227,6 @@ def test_all_commands_read_alike(tmp_path, monkeypatch):
         assert main(command) == 0, command
         assert len(read) > before, command
         assert {queries.X.dtype for queries in read[before:]} == {np.dtype(np.float64)}, command
-    exact = original(data, dtype=np.float64)
+    exact = rw.read_queries(data, dtype=np.float64)
     best = rw.evaluate(np.loadtxt(scores), exact, "ndcg@10")
     assert next(iter(best.means.values())) > 0.999

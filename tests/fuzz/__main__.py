@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TARGETS = ("letor", "gzip", "groups", "csv", "parquet", "model", "scores", "arrays")
+TARGETS = ("letor", "gzip", "groups", "csv", "jsonl", "parquet", "model", "scores", "arrays")
 
 _LONGEST_CASE = 240.0  # seconds, in which kernels may have to be compiled
 _LONGEST_END = 10.0

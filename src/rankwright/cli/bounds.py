@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwright.cli.model_data import read_for_models
+from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
 from rankwright.cli.output import print_json, print_lines, print_table, reading, working
 from rankwright.errors import DataError, ParameterError
 
@@ -17,11 +19,10 @@ if TYPE_CHECKING:
     from rankwright.rankers.stump_model import StumpModel
 
 
+@reads_data
 def bounds(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file of a linear ranker.")],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The queries it was trained on: text, gzipped text or Parquet.")
-    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The queries it was trained on: {DATA_HELP}.")],
     kind: Annotated[
         str,
         typer.Option(
@@ -45,6 +46,8 @@ def bounds(
     ] = None,
     temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="Of softmax.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Bound the risk on new queries by what training queries tell.
 
@@ -57,7 +60,6 @@ def bounds(
       rankwright bounds model.json train.txt --kind corollary1,theorem4,ndcg --delta 0.01
       rankwright bounds model.json train.txt --kind argmax --measure map --json
     """
-    from rankwright.data.files import read_queries
     from rankwright.rankers.model_file import load_model
     from rankwright.theory.risk_bounds import risk_bound
 
@@ -67,8 +69,7 @@ def bounds(
     _check(kinds, given, delta)
     with reading(model):
         ranker = load_model(model)
-    with reading(data):
-        queries = read_queries(data)
+    queries = read_for_models(data, columns, ranker)
     ranker, queries = _of_same_features(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):

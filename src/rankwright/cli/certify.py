@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn
+from rankwright.cli.model_data import for_features_of, read_for_models
+from rankwright.cli.options import DataOptions, reads_data
 from rankwright.cli.output import print_json, print_table, reading, working
-from rankwright.cli.predict import for_features_of
 from rankwright.cli.training_record import file_digest
 from rankwright.errors import DataError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _USES = {"train": "trained on", "valid": "chosen by"}
 
 
+@reads_data
 def certify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
     data: Annotated[
@@ -40,9 +41,8 @@ def certify(
         str, typer.Option(metavar="NAME", help="Whose rules measures follow, as for `rankwright evaluate`.")
     ] = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    label: LabelColumn = None,
-    qid: QueryColumn = None,
-    doc: DocumentColumn = None,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Certify how well a model ranks new queries.
 
@@ -56,7 +56,6 @@ def certify(
       rankwright certify model.json test.txt --measure map --delta 0.01
       rankwright certify model.json test.txt --baseline old.json --json
     """
-    from rankwright.data.files import read_queries
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
     from rankwright.rankers.model_file import load_model
@@ -70,8 +69,7 @@ def certify(
     if baseline is not None:
         with reading(baseline):
             other = load_model(baseline)
-    with reading(data):
-        queries = read_queries(data, label=label, qid=qid, doc=doc)
+    queries = read_for_models(data, columns, ranker, *([] if other is None else [other]))
     options: dict[str, Any] = {"method": method, "convention": convention}
     with working("certifying"), _naming(data):
         if other is not None:

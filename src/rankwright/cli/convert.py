@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.output import check_output, missing_value, number_type, reading, tell, writing
+from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
+from rankwright.cli.output import check_output, missing_value, number_type, tell, writing
 
 
+@reads_data
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The data file to read: text, gzipped text or Parquet.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help=f"The data file to read: {DATA_HELP}.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The data file to write; its ending tells the format.")],
     dtype: Annotated[
         str,
@@ -21,6 +23,8 @@ def convert(
         str,
         typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
     ] = "zero",
+    *,
+    columns: DataOptions,
 ) -> None:
     """Convert LETOR / SVMlight text to Parquet, and back.
 
@@ -33,12 +37,11 @@ def convert(
       rankwright convert train.txt train.parquet
       rankwright convert train.parquet train.txt.gz
     """
-    from rankwright.data.files import check_data_name, read_queries, write_queries
+    from rankwright.data.files import check_data_name, write_queries
 
     check_data_name(target)
     check_output(target, source)
-    with reading(source):
-        queries = read_queries(source, dtype=number_type(dtype), missing=missing_value(missing))
+    queries = columns.read(source, dtype=number_type(dtype), missing=missing_value(missing))
     with writing(target):
         write_queries(queries, target)
     tell(

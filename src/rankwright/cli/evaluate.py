@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
 from rankwright.cli.output import (
     check_output,
     print_json,
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from rankwright.measures import Evaluation
 
 
+@reads_data
 def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(metavar="SCORES", help="Text, plain or gzip: one score per line, rows as in DATA."),
     ],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The judged documents: text, gzipped text or Parquet.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The judged documents: {DATA_HELP}.")],
     measures: Annotated[
         str, typer.Option(metavar="LIST", help="Measures, separated by commas: ndcg@10,map,err@20,p@5 …")
     ] = "ndcg@10,map",
@@ -45,6 +47,8 @@ def evaluate(
         typer.Option(metavar="FILE", help="Write each query's values too: CSV, or JSON lines if FILE ends in .jsonl."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Measure how well scores rank judged documents.
 
@@ -57,7 +61,7 @@ def evaluate(
       rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
       rankwright evaluate scores.txt.gz test.parquet --per-query values.csv --json
     """
-    from rankwright.data.files import read_queries, read_scores
+    from rankwright.data.files import read_scores
     from rankwright.measures import evaluate as evaluate_scores
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
@@ -65,8 +69,9 @@ def evaluate(
     chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
     if per_query is not None:
         check_output(per_query, scores, data)
-    with reading(data):
-        queries = read_queries(data)
+    if columns.columns.features is None:
+        columns = columns.with_features_of(())  # measures need none
+    queries = columns.read(data)
     with reading(scores):
         values = read_scores(scores, queries)
     with working("evaluating"):

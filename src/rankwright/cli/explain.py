@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn, check_at_least
+from rankwright.cli.model_data import for_features_of, read_for_models
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, reads_data
 from rankwright.cli.output import print_json, print_table, reading, working
-from rankwright.cli.predict import for_features_of
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from rankwright.explanation.explanation import Explanation
 
 
+@reads_data
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help="The query and others beside it: text, gzipped text or Parquet."),
+        typer.Argument(metavar="DATA", help=f"The query and others beside it: {DATA_HELP}."),
     ],
     query: Annotated[str, typer.Option(metavar="ID", help="The query to explain.")],
     document: Annotated[
@@ -46,9 +47,8 @@ def explain(
         ),
     ] = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables: all of it.")] = False,
-    label: LabelColumn = None,
-    qid: QueryColumn = None,
-    doc: DocumentColumn = None,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Tell why documents rank as they do, and what would lift them.
 
@@ -64,7 +64,6 @@ def explain(
       rankwright explain model.json test.txt --query 17 --document GX08-31-2 --to-rank 1
       rankwright explain model.json test.parquet --query "red shoes" --document 4 --measure map --json
     """
-    from rankwright.data.files import read_queries
     from rankwright.explanation.explanation import explain as explain_query
     from rankwright.rankers.model_file import load_model
 
@@ -73,8 +72,7 @@ def explain(
         raise ParameterError("--to-rank needs --document: which one is to rise?")
     with reading(model):
         ranker = load_model(model)
-    with reading(data):
-        queries = read_queries(data, label=label, qid=qid, doc=doc)
+    queries = read_for_models(data, columns, ranker)
     with working("explaining"):
         try:
             ranker = for_features_of(ranker, queries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from rankwright._version import __version__
 from rankwright.cli.fit_folder import check_free, going_on, own_folder
-from rankwright.cli.options import DocumentColumn, LabelColumn, QueryColumn, check_at_least, naming_options
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, naming_options, reads_data
 from rankwright.cli.output import (
     check_output_folder,
     print_json,
@@ -23,8 +22,9 @@ from rankwright.cli.output import (
     working,
 )
 from rankwright.cli.progress import progress_bar
+from rankwright.cli.training_data import read_training_data
 from rankwright.cli.training_record import command_text, data_records, digests_of
-from rankwright.errors import DataError, OneQueryWarning, ParameterError
+from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
@@ -37,10 +37,9 @@ _NOT_IN_WORK = ("files", "out", "overwrite", "budget", "costs", "baseline", "del
 _JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", "notes", "left_out")
 
 
+@reads_data
 def fit(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Judged documents: LETOR text, gzipped text, Parquet or CSV.")
-    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Judged documents: {DATA_HELP}.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")],
     valid: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Choose on these queries instead of by cross-validation.")
@@ -79,15 +78,14 @@ def fit(
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="Whose rules the measure follows, as for `rankwright evaluate`.")
     ] = "default",
-    label: LabelColumn = None,
-    qid: QueryColumn = None,
-    doc: DocumentColumn = None,
     delta: Annotated[float, typer.Option(metavar="P", help="The certificate may fail with this probability.")] = 0.05,
     seed: Annotated[int, typer.Option(metavar="N", help="For the parts of cross-validation.")] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the results of another fit in the folder.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Try the linear rankers, choose one, and write it with a report.
 
@@ -102,7 +100,8 @@ def fit(
     Examples:
       rankwright fit train.txt --out ranker
       rankwright fit train.txt --valid vali.txt --test test.txt --measure map --out ranker
-      rankwright fit clicks.csv --label grade --qid query --doc url --budget 5m --out ranker
+      rankwright fit clicks.csv --label grade --qid query --doc url --one-hot category --out ranker
+      rankwright fit clicks.jsonl --features 'bm25*,clicks' --budget 5m --out ranker
     """
     job = _Job(
         files={role: path for role, path in (("train", data), ("valid", valid), ("test", test)) if path is not None},
@@ -115,7 +114,7 @@ def fit(
         baseline=baseline,
         costs=costs,
         convention=convention,
-        columns={"label": label, "qid": qid, "doc": doc},
+        columns=columns,
         delta=delta,
         seed=seed,
         overwrite=overwrite,
@@ -123,7 +122,7 @@ def fit(
     with working("starting"):  # importing all that trains takes a second or two
         from rankwright.fitting.folder import FILES
         from rankwright.fitting.summary import ON_COMMAND_LINE, FitSummary
-    named = ("measure", "rule", "convention", "baseline", "costs", "delta", "label", "qid", "doc")
+    named = ("measure", "rule", "convention", "baseline", "costs", "delta")
     with naming_options(*named, measures="measure"):
         job.check()
         result, report = job.run()
@@ -148,7 +147,7 @@ class _Job:
     baseline: str | None
     costs: Path | None
     convention: str
-    columns: Mapping[str, str | None]
+    columns: DataOptions
     delta: float
     seed: int
     overwrite: bool
@@ -193,17 +192,21 @@ class _Job:
 
     def run(self) -> tuple[FitResult, dict[str, Any]]:
         """Read, fit, and write."""
+        from rankwright.fitting.data import check_grades
         from rankwright.fitting.fit import fit as fit_rankers
         from rankwright.fitting.folder import save_fit
         from rankwright.fitting.work import Work
 
-        files = {**self.files, **({} if self.costs is None else {"costs": self.costs})}
+        others = {"costs": self.costs, "column_description": self.columns.description}
+        files = {**self.files, **{role: path for role, path in others.items() if path is not None}}
         with digests_of(files) as digests:
             self._check_apart(digests)
             fingerprint = self._fingerprint(digests)
             if not self.overwrite:
                 check_free(self.out, fingerprint)
-            read = _read_all(self.files, self.columns)
+            read = read_training_data(self.files, self.columns)
+            for role, queries in read.items():
+                check_grades(f"{self.files[role]}: the data", queries)
             costs = None if self.costs is None else _read_costs(self.costs, read["train"])
         work = Work(self.out, fingerprint)
         with own_folder(self.out, work), going_on(work):
@@ -251,38 +254,6 @@ class _Job:
         from rankwright.fitting.folder import Origin
 
         return Origin(command_text(), data_records(self.files, read, digests))
-
-
-def _read_all(files: Mapping[str, Path], columns: Mapping[str, str | None]) -> dict[str, Queries]:
-    """All queries, with the same features: text does not tell of those that are 0 in all its lines."""
-    from rankwright.data.files import read_queries
-    from rankwright.data.learnable import check_learnable
-    from rankwright.data.svmlight.reader import read_parts
-    from rankwright.fitting.data import check_grades
-
-    read = {}
-    for role, path in files.items():
-        with reading(path), warnings.catch_warnings():
-            if role == "train" and "valid" not in files:  # one query alone is refused, in the same words
-                warnings.simplefilter("ignore", OneQueryWarning)
-            read[role] = read_queries(path, label=columns["label"], qid=columns["qid"], doc=columns["doc"])
-    widths = {queries.n_features for queries in read.values()}
-    if len(widths) > 1 and not any(queries.has_feature_names for queries in read.values()):
-        with reading(files["train"]):
-            parts = read_parts(list(files.values()), dtype=None, missing="zero")
-        read = dict(zip(files, parts, strict=True))
-    for role, queries in read.items():
-        check_grades(f"{files[role]}: the data", queries)
-    train = read["train"]
-    check_learnable(str(files["train"]), train)
-    for role, queries in read.items():
-        if queries.n_features != train.n_features or _names(queries) != _names(train):
-            raise DataError(f"{files[role]} has other features than {files['train']}, or has them in another order")
-    return read
-
-
-def _names(queries: Queries) -> tuple[str, ...] | None:
-    return queries.feature_names if queries.has_feature_names else None
 
 
 def _read_costs(costs: Path, train: Queries) -> list[float]:

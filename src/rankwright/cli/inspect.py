@@ -7,16 +7,20 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.output import missing_value, print_json, print_table, reading, working
+from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
+from rankwright.cli.output import missing_value, print_json, print_table, working
 
 
+@reads_data
 def inspect(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file: text, gzipped text or Parquet.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The data file: {DATA_HELP}.")],
     missing: Annotated[
         str,
         typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
     ] = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Look a data file over and tell what looks wrong.
 
@@ -30,10 +34,7 @@ def inspect(
       rankwright inspect train.parquet --json > train.json
       rankwright inspect sparse.txt --missing nan
     """
-    from rankwright.data.files import read_queries
-
-    with reading(data):
-        queries = read_queries(data, missing=missing_value(missing))
+    queries = columns.read(data, missing=missing_value(missing))
     with working("inspecting"):
         from rankwright.data.inspection import inspect as inspect_queries
 

@@ -93,6 +93,7 @@ def rankwright(
     \b
     Examples:
       rankwright fit train.txt --test test.txt --out ranker
+      rankwright fit clicks.csv --label grade --qid query --doc url --one-hot category --out ranker
       rankwright inspect train.txt
       rankwright convert train.txt train.parquet
       rankwright select train.txt --valid vali.txt --max-features 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rankwright.cli.options import check_at_least, parse_alphas
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, parse_alphas, reads_data
 from rankwright.cli.output import check_output, print_json, print_table, reading, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_data import most_features, read_training_data
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 10  # of a feature's number
 
 
+@reads_data
 def select(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The training data: text, gzipped text or Parquet.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
     valid: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Judge on these queries; without them, on each query left out of training."),
@@ -70,6 +71,8 @@ def select(
         typer.Option(metavar="FILE", help="Write all steps for every alpha: CSV or JSON, as FILE ends."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Select the features that matter, one by one (greedy RankRLS).
 
@@ -96,7 +99,8 @@ def select(
     if out is not None:
         _check_path_name(out)
         check_output(out, *(path for path in (data, valid, costs) if path is not None))
-    train, held_out = read_training_data(data, valid)
+    read = read_training_data({"train": data, **({} if valid is None else {"valid": valid})}, columns)
+    train, held_out = read["train"], read.get("valid")
     feature_costs = None
     if costs is not None:
         with reading(costs):

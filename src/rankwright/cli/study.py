@@ -7,18 +7,19 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.options import check_at_least
-from rankwright.cli.output import check_output_folder, print_json, print_lines, print_table, reading, writing
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, reads_data
+from rankwright.cli.output import check_output_folder, print_json, print_lines, print_table, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.errors import ParameterError
 
 _FILES = ("bounds.csv", "bounds.svg")
 
 
+@reads_data
 def study_bounds(
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="[DATA]", help="Judged documents: text, gzipped text or Parquet; synthetic by default."),
+        typer.Argument(metavar="[DATA]", help=f"Judged documents: {DATA_HELP}; synthetic by default."),
     ] = None,
     measure: Annotated[str, typer.Option(metavar="NAME", help="ndcg, ndcg@K or map.")] = "ndcg@10",
     sizes: Annotated[
@@ -31,6 +32,8 @@ def study_bounds(
         Path | None, typer.Option(metavar="DIR", help="Write bounds.csv and bounds.svg into this folder.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Hold risk bounds against held-out risk, as the number of training queries grows.
 
@@ -44,7 +47,6 @@ def study_bounds(
       rankwright study bounds train.txt --measure ndcg@5 --out study
       rankwright study bounds --sizes 100,1000,10000 --repeats 5
     """
-    from rankwright.data.files import read_queries
     from rankwright.losses.structured import checked_measure
     from rankwright.theory import study as studies
     from rankwright.theory.checks import check_delta
@@ -56,10 +58,7 @@ def study_bounds(
     steps = None if sizes is None else _parse_sizes(sizes)
     if out is not None:
         check_output_folder(out, _FILES, *([] if data is None else [data]))
-    queries = None
-    if data is not None:
-        with reading(data):
-            queries = read_queries(data)
+    queries = None if data is None else columns.read(data)
     with progress_bar("training on more and more queries") as progress:
         study = studies.study_bounds(
             queries, measure=measure, sizes=steps, repeats=repeats, delta=delta, seed=seed, progress=progress

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import check_at_least, option_of, parse_alphas
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, option_of, parse_alphas, reads_data
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_data import most_features, read_training_data
@@ -40,8 +40,9 @@ _ITERATIVE = ("ranksvm", "order-preserving", "structured")
 _PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
 
 
+@reads_data
 def train(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The training data: text, gzipped text or Parquet.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the model here, as JSON.")],
     ranker: Annotated[str, typer.Option(metavar="NAME", help=f"What to train: {', '.join(RANKERS)}.")] = "ranksvm",
     valid: Annotated[
@@ -157,6 +158,8 @@ def train(
         bool, typer.Option("--verbose", help="Tell every iteration on standard error, as on a terminal.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    *,
+    columns: DataOptions,
 ) -> None:
     """Train a ranker, and write it to a model file.
 
@@ -224,7 +227,8 @@ def train(
     check_output(out, *(path for path in (data, valid) if path is not None))
     files = {"train": data, **({} if valid is None else {"valid": valid})}
     with digests_of(files) as digests:
-        queries, held_out = read_training_data(data, valid)
+        read = read_training_data(files, columns)
+    queries, held_out = read["train"], read.get("valid")
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(max_features, queries, data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
@@ -236,7 +240,6 @@ def train(
     for problem in report.problems():
         warnings.warn(problem, stacklevel=1)
     with writing(out):
-        read = {"train": queries, **({} if held_out is None else {"valid": held_out})}
         save_model(learner, out, training=_record(learner, report, data_records(files, read, digests)))
     if as_json:
         print_json({"ranker": RANKERS[ranker], **report.to_dict(), "model": str(out)})

@@ -1,7 +1,8 @@
-"""What the commands that train read: training queries, validation queries, and how many features there are to take."""
+"""What the commands that train read: training, validation and test queries, and how many features there are to take."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,31 +10,45 @@ from rankwright.cli.output import reading
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from rankwright.cli.options import DataOptions
     from rankwright.data.queries import Queries
 
 _MOST_FEATURES = 10
 
 
-def read_training_data(data: Path, valid: Path | None) -> tuple[Queries, Queries | None]:
-    """The training queries, and those to judge on with the same features."""
-    from rankwright.data.files import read_queries
+def read_training_data(files: Mapping[str, Path], columns: DataOptions) -> dict[str, Queries]:
+    """The queries of files by their roles, "train" first, all with the features of the training data in their order.
+
+    Features are matched by name where the training data name them, and columns of text encoded as there.
+    """
     from rankwright.data.learnable import check_learnable
     from rankwright.data.svmlight.reader import read_parts
 
-    with reading(data):
-        train = read_queries(data)
-    check_learnable(str(data), train)
-    if valid is None:
-        return train, None
-    with reading(valid):
-        held_out = read_queries(valid)
-        named = train.has_feature_names or held_out.has_feature_names
-        if train.n_features != held_out.n_features and not named:
-            # Text does not tell of features that are 0 in all its lines.
-            train, held_out = read_parts([data, valid], dtype=None, missing="zero")
-    if train.has_feature_names and held_out.has_feature_names and train.feature_names != held_out.feature_names:
-        raise DataError(f"{valid} has other features than {data}, or has them in another order")
-    return train, held_out
+    train = columns.read(files["train"])
+    if train.n_features == 0:
+        raise DataError(f"{files['train']}: there are no features to learn from")
+    check_learnable(str(files["train"]), train)
+    others = columns.with_features_of(train.feature_names) if train.has_feature_names else columns
+    read = {"train": train, **{role: others.read(path) for role, path in files.items() if role != "train"}}
+    is_numbered = not any(queries.has_feature_names for queries in read.values())
+    if is_numbered and len({queries.n_features for queries in read.values()}) > 1:
+        # Text does not tell of features that are 0 in all its lines.
+        with reading(files["train"]):
+            parts = read_parts(list(files.values()), dtype=None, missing="zero")
+        read = dict(zip(files, parts, strict=True))
+    for role, queries in read.items():
+        _check_features(files[role], queries, files["train"], read["train"])
+    return read
+
+
+def _check_features(path: Path, queries: Queries, train_path: Path, train: Queries) -> None:
+    """Refuse queries that have other features than the training data."""
+    if queries.feature_names == train.feature_names:
+        return
+    known = set(queries.feature_names)
+    lacking = next((name for name in train.feature_names if name not in known), None)
+    which = "more of them" if lacking is None else f"no {lacking!r}"
+    raise DataError(f"{path} has other features than {train_path}: {which}")
 
 
 def most_features(max_features: int | None, train: Queries, data: Path) -> int:

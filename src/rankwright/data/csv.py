@@ -1,108 +1,270 @@
-"""CSV with a line of names: one row per document, and a column for each feature."""
+"""CSV with a line of names: one row per document, and a column for each feature.
+
+Commas, semicolons, tabs or bars part the columns: the line of names tells which. Files that CatBoost reads have no
+such line; their column description names the columns (:mod:`rankwright.data.column_description`).
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 import os
 import re
-from collections.abc import Sequence
-from pathlib import Path
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+import narwhals as nw
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rankwright.data.changes import told_if_changed
-from rankwright.data.columns import DOC_ID
-from rankwright.data.frames import from_frame
-from rankwright.data.paths import input_file
+from rankwright.data.column_description import Description, description_beside, read_description
+from rankwright.data.columns import LABEL_COLUMNS, QID, Columns, choose_columns
+from rankwright.data.content import Content, damaged_gzip
+from rankwright.data.frames import as_narwhals, queries_of_table
+from rankwright.data.missing import MISSING_SPELLINGS
 from rankwright.data.precision import as_the_rule_says
 from rankwright.data.queries import Queries
-from rankwright.errors import DataError, ParseError
+from rankwright.data.supervision import Grades
+from rankwright.data.table_cells import has_decimal_commas, ids_in
+from rankwright.data.table_columns import FeatureColumn, TableColumns
+from rankwright.errors import DataError, ParseError, RowError
 
+DELIMITERS = ",;\t|"
 _ROW = re.compile(r"[Rr]ow #(\d+)")
+_COLUMN = re.compile(r"In CSV column #(\d+)")
+_IS_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+
+# Arrow compares letter by letter.
+_MISSING = sorted(
+    {
+        "".join(letters)
+        for word in MISSING_SPELLINGS
+        for letters in itertools.product(*((letter, letter.upper()) for letter in word))
+    }
+)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The names of the columns, what parts them, and in which line the names are (0: nowhere)."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    header_line: int
 
 
 def read_csv(
-    path: str | os.PathLike[str], *, label: str | None = None, qid: str | None = None, doc: str | None = None
+    path: str | os.PathLike[str],
+    asked: TableColumns | None = None,
+    *,
+    column_description: str | os.PathLike[str] | None = None,
 ) -> Queries:
-    """Queries from CSV, or from text with tabs if the name has ``.tsv``; plain or gzip.
+    """Queries from CSV, plain or gzip.
 
-    The columns named by ``label``, ``qid`` and ``doc`` are the grades, the queries and the document ids (``label``,
-    ``qid`` and ``doc_id`` by default); all others are features, and must be numbers. An empty field is missing: NaN.
+    The columns for ``label``, ``qid`` and ``doc`` are the grades, the queries and the document ids (``label``, ``qid``
+    and ``doc_id`` by default); all others are features. Empty fields and the other spellings of
+    :mod:`rankwright.data.missing` are missing: NaN. Columns of text are left out with a warning, or one-hot encoded.
     The features are float32 or float64 by the rule of :mod:`rankwright.data.precision`, as those of LETOR text are.
     """
-    ids = [qid or "qid", doc or DOC_ID]
+    asked = asked or TableColumns()
     with told_if_changed(path):
-        table = _table(input_file(path))
-        _check_names_and_text(path, table)
-        rounded = [name for name in ids if table.column_names.count(name) == 1 and _may_be_rounded(table[name])]
-        if rounded:
-            table = _table(input_file(path), as_text=rounded)
-    try:
-        queries = from_frame(table, label=label or "label", qid=qid or "qid", doc=doc)
-    except DataError as error:
-        raise DataError(f"{os.fspath(path)}: {error}") from None
-    x = as_the_rule_says(queries.X, queries.grouping)
-    return Queries(x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids)
+        content = Content(path)
+        described = None if column_description is None else read_description(column_description)
+        layout = _named_layout(content, asked) if described is None else None
+        if layout is None:
+            described = described or _description_of(content)
+            layout = _described_layout(content, described)
+        if described is not None:
+            asked = described.parts(asked, layout.names)
+            described.tell_unused(content.path)
+        return _Reader(content, layout, asked).queries()
 
 
-def _may_be_rounded(column: pa.ChunkedArray) -> bool:
-    """Whether Arrow took ids of too many digits for int64 for numbers of float64, in which some become equal."""
-    return pa.types.is_floating(column.type) and bool(pc.any(pc.greater_equal(pc.abs(column), 2.0**53)).as_py())
+class _Reader:
+    """Reads the columns that are asked for."""
 
+    def __init__(self, content: Content, layout: _Layout, asked: TableColumns) -> None:
+        self.content, self.layout = content, layout
+        self.where = f"{os.fspath(content.path)}: "
+        self.columns, self.chosen = self._chosen(asked)
 
-def _table(path: Path, as_text: Sequence[str] = ()) -> pa.Table:
-    try:
-        return _read(path, as_text, use_threads=True)
-    except pa.ArrowInvalid:
-        pass
-    except OSError as error:
-        raise _as_parse_error(path, error) from None
-    try:
-        return _read(path, as_text, use_threads=False)  # so that Arrow knows the line
-    except pa.ArrowInvalid as error:
-        raise ParseError(path, _told(str(error)), line=_line(str(error))) from None
+    def _chosen(self, asked: TableColumns) -> tuple[Columns, list[FeatureColumn]]:
+        named = [name for name in self.layout.names if name]
+        try:
+            return choose_columns(dict.fromkeys(named, nw.Float64()), asked)
+        except DataError as error:
+            raise DataError(f"{self.where}{error}") from None
 
-
-def _as_parse_error(path: Path, error: OSError) -> OSError | ParseError:
-    """What zlib says of a damaged file has no number; a file that may not be read has one."""
-    return error if error.errno else ParseError(path, f"the gzip data are damaged or cut off: {error}")
-
-
-def _check_names_and_text(path: str | os.PathLike[str], table: pa.Table) -> None:
-    """Refuse columns without a name, text that is not UTF-8, and names without rows."""
-    try:
-        names = table.column_names
-    except UnicodeDecodeError:
-        raise ParseError(path, "the names of the columns are not UTF-8 text", line=1) from None
-    if "" in names:
-        raise ParseError(
-            path, f"column {names.index('') + 1} has no name: give it one, or leave it out if it numbers rows", line=1
+    def queries(self) -> Queries:
+        table, mark = self._table(), "."
+        if not table.num_rows:
+            raise ParseError(self.content.path, "there are names of columns, but no documents")
+        if self.layout.delimiter == ";" and self._has_decimal_commas(table):
+            table, mark = self._table(decimal_mark=","), ","
+        place = table.column_names.index(self.columns.qid)
+        table = table.set_column(place, self.columns.qid, ids_in(table[self.columns.qid]))
+        try:
+            queries = queries_of_table(
+                as_narwhals(table), self.columns, self.chosen, decimal_mark=mark, where=self.where
+            )
+        except RowError as error:
+            line = self._line(error.row + 1)
+            raise ParseError(self.content.path, error.problem, line=line) from None
+        except DataError as error:
+            raise DataError(f"{self.where}{error}") from None
+        x = as_the_rule_says(queries.X, queries.grouping)
+        return Queries(
+            x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids
         )
-    for name, kind in zip(names, table.schema.types, strict=True):
-        if pa.types.is_binary(kind):  # what Arrow makes of other texts
-            raise ParseError(path, f"column {name!r} holds text that is not UTF-8")
-    if not table.num_rows:
-        raise ParseError(path, "there are names of columns, but no documents")
+
+    def _has_decimal_commas(self, table: pa.Table) -> bool:
+        numbers = [each.column for each in self.chosen if each.values is None]
+        numbers += [] if self.columns.label is None else [self.columns.label]
+        return any(pa.types.is_string(table[name].type) and has_decimal_commas(table[name]) for name in numbers)
+
+    # By Arrow
+
+    def _table(self, *, decimal_mark: str = ".") -> pa.Table:
+        parts = self.columns.apart_from_dense_features()
+        as_text = [*parts, *(each.column for each in self.chosen if each.values is not None)]
+        wanted = list(dict.fromkeys([*parts, *(each.column for each in self.chosen)]))
+        converted = pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(as_text, pa.string()),
+            include_columns=wanted,
+            null_values=_MISSING,
+            decimal_point=decimal_mark,
+        )
+        try:
+            return _read(self.content, self.layout, converted, use_threads=True)
+        except pa.ArrowInvalid:
+            pass
+        except OSError as error:  # what zlib says of a damaged file has no number; a file that may not be read has one
+            raise error if error.errno else damaged_gzip(self.content.path, error) from None
+        try:
+            return _read(self.content, self.layout, converted, use_threads=False)  # so that Arrow knows the line
+        except pa.ArrowInvalid as error:
+            raise self._as_parse_error(str(error)) from None
+
+    def _as_parse_error(self, problem: str) -> ParseError:
+        row, column = _ROW.search(problem), _COLUMN.search(problem)
+        line = self._line(int(row[1]) - bool(self.layout.header_line)) if row else None
+        told = problem.splitlines()[0].removeprefix("CSV parse error: ")
+        told = _ROW.sub("", told).replace(": : ", ": ").strip(" :")
+        if column and "UTF8" in problem:
+            told = f"column {self.layout.names[int(column[1])]!r} holds text that is not UTF-8"
+        return ParseError(self.content.path, told, line=line)
+
+    def _line(self, row: int) -> int | None:
+        """The line that a row begins in, counted from 1: fields in quotes can be longer than a line."""
+        try:
+            records = _records(self.content, self.layout.delimiter)
+            skipped = row - 1 + bool(self.layout.header_line)
+            return next(itertools.islice(records, skipped, None))[0]
+        except (csv.Error, StopIteration):
+            return None
 
 
-def _read(path: Path, as_text: Sequence[str], *, use_threads: bool) -> pa.Table:
-    parsed = pa_csv.ParseOptions(delimiter=_delimiter(path))
-    converted = pa_csv.ConvertOptions(column_types=dict.fromkeys(as_text, pa.string()))
-    return pa_csv.read_csv(path, pa_csv.ReadOptions(use_threads=use_threads), parsed, converted)
+def _read(content: Content, layout: _Layout, converted: Any, *, use_threads: bool) -> pa.Table:
+    options = pa_csv.ReadOptions(
+        use_threads=use_threads,
+        column_names=[name or f"\0{place}" for place, name in enumerate(layout.names)],
+        skip_rows=max(0, layout.header_line - 1),
+        skip_rows_after_names=int(layout.header_line > 0),
+    )
+    # A line break can only be part of a field in quotes; to look for it takes time.
+    parsed = pa_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=content.may_contain(b'"'))
+    compression = "gzip" if content.is_compressed else None
+    with content.for_arrow() as source, pa.input_stream(source, compression=compression) as stream:
+        return pa_csv.read_csv(stream, options, parsed, converted)
 
 
-def _delimiter(path: Path) -> str:
-    return "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
+# The line of names
 
 
-def _line(problem: str) -> int | None:
-    """The line that Arrow complains of: rows are counted from 1, the names included."""
-    row = _ROW.search(problem)
-    return int(row[1]) if row else None
+def _named_layout(content: Content, asked: TableColumns) -> _Layout | None:
+    """How the file is laid out by its first line; None if that holds data, as in files without names."""
+    label, qid = asked.label or LABEL_COLUMNS[Grades], asked.qid or QID
+    first = _first_line(content)
+    found = []
+    for delimiter in sorted(DELIMITERS, key=lambda each: -_outside_quotes(first).count(each)):
+        line, names = _header(content, delimiter)
+        found.append(_Layout(names, delimiter, line))
+        if {label, qid} <= set(names):
+            break
+    layout = found[-1] if {label, qid} <= set(found[-1].names) else found[0]
+    names = layout.names
+    if not {label, qid} & set(names) and any(map(_IS_NUMBER.fullmatch, names)):
+        return None
+    if names[0] == "" and len(names) > 1:
+        warnings.warn(
+            f"{content.path}: left out column 1, which has no name: pandas writes its row numbers so", stacklevel=2
+        )
+    if "" in names[1:]:
+        problem = f"column {names.index('', 1) + 1} has no name: give it one, or leave it out if it numbers rows"
+        raise ParseError(content.path, problem, line=layout.header_line)
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ParseError(content.path, f"two columns are named {twice!r}", line=layout.header_line)
+    return layout
 
 
-def _told(problem: str) -> str:
-    """The first line of Arrow's complaint, without what `_line` has told."""
-    told = problem.splitlines()[0].removeprefix("CSV parse error: ")
-    return _ROW.sub("", told).replace(": : ", ": ").strip(" :")
+def _described_layout(content: Content, described: Description) -> _Layout:
+    first = _first_line(content)
+    delimiter = "\t" if "\t" in first else max(DELIMITERS, key=_outside_quotes(first).count)
+    line, row = _header(content, delimiter)
+    return _Layout(described.names(row), delimiter, line if described.has_names(row) else 0)
+
+
+def _description_of(content: Content) -> Description:
+    beside = description_beside(content.path) if "\t" in _first_line(content) else None
+    if beside is None:
+        raise ParseError(
+            content.path,
+            "the first line holds numbers, not the names of the columns: put a line of names first, or, if CatBoost "
+            "reads the file, give its column description (--column-description, column_description=)",
+            line=1,
+        )
+    return read_description(beside)
+
+
+def _first_line(content: Content) -> str:
+    with content.open() as file:
+        text = file.readline(1 << 24).decode("utf-8-sig", errors="replace")
+        while text and not text.strip():
+            text = file.readline(1 << 24).decode("utf-8", errors="replace")
+    if not text:
+        raise ParseError(content.path, "the file is empty")
+    return text
+
+
+def _outside_quotes(text: str) -> str:
+    return re.sub(r'"[^"]*"', "", text)
+
+
+def _header(content: Content, delimiter: str) -> tuple[int, tuple[str, ...]]:
+    """The line of names, and its number."""
+    try:
+        line, names = next(_records(content, delimiter), (1, []))
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise ParseError(content.path, "the names of the columns are not UTF-8 text", line=1) from None
+    except csv.Error as error:
+        raise ParseError(content.path, f"this is no CSV: {error}", line=1) from None
+    if not names:
+        raise ParseError(content.path, "there is no line of names", line=1)
+    return line, tuple(name.strip() for name in names)
+
+
+def _records(content: Content, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the number of the line that each begins in; blank lines are none."""
+    with content.open() as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        reader, line = csv.reader(text, delimiter=delimiter), 1
+        for record in reader:
+            if record:
+                yield line, record
+            line = reader.line_num + 1

@@ -1,25 +1,27 @@
-"""Open and write any data file by its name: LETOR / SVMlight text or Parquet, and files of scores."""
+"""Open and write any data file: LETOR / SVMlight text, tables, Parquet, and files of scores."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.content import Content
+from rankwright.data.other_formats import other_format
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
+from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError, ParseError
 
 _TEXT_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
-_GZIP_MAGIC = b"\x1f\x8b"
+_ENDINGS = {"csv": (".csv", ".tsv", ".tab", ".psv"), "json lines": (".jsonl", ".ndjson")}
 _LONGEST_SCORE = 10_000  # bytes of a line
 _CHUNK = 1 << 20
 
@@ -32,41 +34,92 @@ def read_queries(
     label: str | None = None,
     qid: str | None = None,
     doc: str | None = None,
+    features: Sequence[str] | None = None,
+    one_hot: Sequence[str] | None = None,
+    column_description: str | os.PathLike[str] | None = None,
 ) -> Queries:
-    """Read a data file: CSV if its name says so, Parquet if it starts as Parquet does, otherwise LETOR / SVMlight text.
+    """Read a data file: LETOR / SVMlight text, CSV, JSON lines or Parquet; all but Parquet plain or gzip.
 
-    ``.csv`` is CSV and ``.tsv`` the same with tabs, with a line of names first; all three may be compressed by gzip.
-    Else the name does not matter, so a file with an unusual ending can still be read; a pipe must hold text.
-    ``dtype`` and ``missing`` are for LETOR text: the others know their own. Without a ``dtype``, the features are
-    float32 if that loses nothing that matters within queries, else float64. ``label``, ``qid`` and ``doc`` name columns
-    of CSV and Parquet; by default ``label``, ``qid`` and, if it is there, ``doc_id``. To choose more, call
-    :func:`~rankwright.read_svmlight` or :func:`~rankwright.read_parquet`.
+    Which of them it is, its content tells, and for CSV (``.csv``, ``.tsv``) and JSON lines (``.jsonl``, ``.ndjson``)
+    also its name; a pipe must hold text, or have such a name. CSV has a line of names first, and its columns are parted
+    by commas, semicolons, tabs or bars. What is not read, such as an Excel workbook, is refused with the reason.
+
+    Parameters
+    ----------
+    path : path
+    dtype, missing : for LETOR text; the others know their own
+        Without a ``dtype``, features are float32 if that loses nothing that matters within queries, else float64.
+    label, qid, doc : str, optional
+        Columns of tables; by default ``label``, ``qid`` and, if it is there, ``doc_id``.
+    features, one_hot : sequences of str, optional
+        Which columns are features, and which of text to encode by their values, as :func:`~rankwright.from_frame`
+        takes them. Features of LETOR text are ``f1``, ``f2``, … or their numbers.
+    column_description : path, optional
+        CatBoost's description of the columns, for a file without a line of names.
     """
-    if _is_csv(path):
+    asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    return read_asked(path, asked, dtype=dtype, missing=missing, column_description=column_description)
+
+
+def read_asked(
+    path: str | os.PathLike[str],
+    asked: TableColumns,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    missing: Literal["zero", "nan"] = "zero",
+    column_description: str | os.PathLike[str] | None = None,
+) -> Queries:
+    """The same, of columns that are asked for by one object."""
+    kind = "csv" if column_description is not None else _kind(path)
+    if kind == "csv":
         from rankwright.data.csv import read_csv
 
-        return read_csv(path, label=label, qid=qid, doc=doc)
-    if _is_parquet(input_file(path)):
-        from rankwright.data.parquet import read_parquet
+        return read_csv(path, asked, column_description=column_description)
+    if kind == "json lines":
+        from rankwright.data.json_lines import read_json_lines
 
-        return read_parquet(path, label=label, qid=qid, doc=doc)
-    for name, column in (("label", label), ("qid", qid), ("doc", doc)):
-        if column is not None:
-            raise ParameterError(f"{name}: {os.fspath(path)} is LETOR text, which has no columns to name")
+        return read_json_lines(path, asked)
+    if kind == "parquet":
+        from rankwright.data.parquet import read_columns
+
+        return read_columns(path, asked)
+    for parameter, name in asked.named().items():
+        raise ParameterError(f"{parameter}: {os.fspath(path)} is LETOR text, which has no column {name!r} to name")
+    if asked.one_hot:
+        raise ParameterError(f"one_hot: {os.fspath(path)} is LETOR text, which has numbers only")
+    from rankwright.data.selected_features import of_numbers
     from rankwright.data.svmlight import read_svmlight
 
-    return read_svmlight(path, dtype=dtype, missing=missing)
+    return of_numbers(read_svmlight(path, dtype=dtype, missing=missing), asked, path)
 
 
-def _is_csv(path: str | os.PathLike[str]) -> bool:
-    return Path(path).name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+def _kind(path: str | os.PathLike[str]) -> str:
+    """What a file holds: by its content, or by its name where that says it; :class:`ParseError` if it is not read."""
+    file = input_file(path)
+    name = file.name.lower().removesuffix(".gz")
+    by_name = next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)
+    if not file.is_file():
+        return by_name or "text"
+    with file.open("rb") as opened:
+        if opened.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC:
+            return "parquet"
+    try:
+        head = Content(file).head()
+    except ParseError:  # of gzip that is damaged, the readers know more
+        return by_name or "text"
+    other = other_format(head)
+    if other is not None:
+        raise ParseError(path, f"this is {other}")
+    if by_name is None and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return "json lines"
+    return by_name or ("csv" if _begins_with_names(head) else "text")
 
 
-def _is_parquet(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+def _begins_with_names(head: bytes) -> bool:
+    """Whether the first line is the names of a table's columns; LETOR text begins with a grade or a comment."""
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0].strip()
+    first = min((line.split(mark)[0] for mark in (b",", b";", b"\t", b"|") if mark in line), key=len, default=b"")
+    return bool(re.fullmatch(rb'"?[A-Za-z_][^:#]*', first)) and b":" not in line
 
 
 def write_queries(queries: Queries, path: str | os.PathLike[str]) -> None:
@@ -145,14 +198,9 @@ def _content(path: str | os.PathLike[str], n_lines: int) -> tuple[bytes, int]:
 
 def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
     """A file piece by piece, uncompressed if it is compressed."""
-    with input_file(path).open("rb") as file:
-        compressed = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-        stream = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
-        try:
-            while chunk := stream.read(_CHUNK):
-                yield chunk
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ParseError(path, f"the gzip data are damaged or cut off: {error}") from None
+    with Content(path).open() as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
 
 
 def _number(text: bytes) -> float:

@@ -15,7 +15,8 @@ one per feature    numbers; for CSR features the lists ``indices`` and ``values`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import narwhals as nw
@@ -25,6 +26,7 @@ import pyarrow as pa
 
 from rankwright.data.columns import (
     N_FEATURES,
+    Columns,
     check_feature_columns,
     choose_columns,
     columns_of,
@@ -32,6 +34,8 @@ from rankwright.data.columns import (
 )
 from rankwright.data.from_columns import build_queries, csr_features, dense_features, number_of_features
 from rankwright.data.queries import Queries
+from rankwright.data.table_columns import FeatureColumn, TableColumns
+from rankwright.data.table_features import table_features, tell_left_out
 from rankwright.data.to_columns import arrow_schema, arrow_table
 from rankwright.errors import DataError, ParameterError
 
@@ -45,6 +49,7 @@ def from_frame(
     qid: str = "qid",
     features: Sequence[str] | None = None,
     doc: str | None = None,
+    one_hot: Sequence[str] | None = None,
 ) -> Queries:
     """Queries from a pandas or polars data frame or an Arrow table, one row per document.
 
@@ -60,11 +65,15 @@ def from_frame(
     qid : str
         The column of query ids: numbers, strings, categories, dates, …
     features : sequence of str, optional
-        The feature columns, in order; by default all others, which must then be numeric or boolean.
+        The feature columns, in order; by default all others. ``*`` and ``?`` are wildcards, ``-name`` leaves a column
+        out, and ``column=value`` is 1 where a column has this value. Columns that are not numeric (text, dates, …) are
+        left out with a warning, unless they are named here, which is an error, or in ``one_hot``.
         For a frame of CSR features (columns ``indices``, ``values`` and ``n_features``): the names of the
         features, by default ``f1``, ``f2``, …
     doc : str, optional
         The column of document ids; by default ``doc_id``, if there is one.
+    one_hot : sequence of str, optional
+        Columns to encode: each value becomes a feature ``column=value``, a missing one ``column=``.
 
     Examples
     --------
@@ -74,10 +83,24 @@ def from_frame(
     Queries(2 queries, 3 documents, 1 feature, grades 0–2)
     """
     table = as_narwhals(frame)
-    columns = choose_columns(table.schema, label=label, qid=qid, features=features, doc=doc)
+    asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    return queries_of_table(table, *choose_columns(table.schema, asked))
+
+
+def queries_of_table(
+    table: nw.DataFrame[Any],
+    columns: Columns,
+    chosen: Iterable[FeatureColumn],
+    *,
+    decimal_mark: str = ".",
+    where: str = "",
+) -> Queries:
+    """Queries from the chosen columns; ``where`` begins what is told of those that are left out as they are text."""
     if columns.sparse:
         return build_queries(table, columns, csr_features(table, number_of_features(table)))
-    return build_queries(table, columns, dense_features(table, columns.dense_features()))
+    found = table_features(table, chosen, decimal_mark=decimal_mark)
+    tell_left_out(found.left_out, where)
+    return build_queries(table, replace(columns, features=found.names), found.x, decimal_mark=decimal_mark)
 
 
 def to_frame(queries: Queries, backend: Backend = "pandas") -> Any:

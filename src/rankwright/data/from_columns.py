@@ -16,24 +16,34 @@ from rankwright.data.grouping import Grouping
 from rankwright.data.ids import fits_fixed_width
 from rankwright.data.queries import Features, Queries
 from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
-from rankwright.errors import DataError
+from rankwright.data.table_cells import grades_in
+from rankwright.errors import DataError, RowError
 
 # Columns are copied into rows by blocks of this many rows, which stay in the processor's cache meanwhile.
 _BLOCK_ROWS = 4096
 
 
-def build_queries(table: nw.DataFrame[Any], columns: Columns, x: Features) -> Queries:
+def build_queries(table: nw.DataFrame[Any], columns: Columns, x: Features, *, decimal_mark: str = ".") -> Queries:
     """Queries with the given features; all the rest is read from the table."""
     qid = _ids(column_of(table, columns.qid), columns.qid)
-    supervision = _supervision(column_of(table, columns.label), columns, qid)
+    supervision = _supervision(table, columns, qid, decimal_mark)
     doc_ids = None if columns.doc is None else _ids(column_of(table, columns.doc), columns.doc)
     return Queries(x, supervision, qid, feature_names=columns.features, doc_ids=doc_ids)
 
 
-def _supervision(label: Any, columns: Columns, qid: npt.NDArray[Any]) -> Supervision:
-    _refuse_nulls(label, columns.label)
+def _supervision(table: nw.DataFrame[Any], columns: Columns, qid: npt.NDArray[Any], decimal_mark: str) -> Supervision:
+    name = columns.label
+    if name is None:
+        return Grades(np.zeros(len(qid)))
+    label = column_of(table, name)
     if columns.supervision is PreferenceGraph:
-        return _preference_graph(label, columns.label, Grouping(qid, len(qid)))
+        _refuse_nulls(label, name)
+        return _preference_graph(label, name, Grouping(qid, len(qid)))
+    if pa.types.is_string(label.type) or pa.types.is_large_string(label.type):
+        label = grades_in(label, name, decimal_mark=decimal_mark)
+    _refuse_nulls(label, name)
+    if pa.types.is_nested(label.type) or pa.types.is_temporal(label.type):
+        raise DataError(f"column {name!r} ({columns.supervision.kind}) is {label.type}, not numeric")
     numbers = floats(label, np.float64)
     return FullRanking(numbers) if columns.supervision is FullRanking else Grades(numbers)
 
@@ -176,4 +186,4 @@ def column_of(table: nw.DataFrame[Any], name: str) -> Any:
 def _refuse_nulls(column: Any, name: str) -> None:
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row} has no value in column {name!r}: give it one, or drop the row")
+        raise RowError(row, f"there is no value in column {name!r}: give it one, or drop the row")

@@ -31,10 +31,11 @@ from rankwright.data.columns import (
     N_FEATURES,
     Columns,
     Schema,
-    as_names,
     check_columns,
+    check_parts,
     choose_columns,
     columns_of,
+    numeric_features,
 )
 from rankwright.data.frames import as_narwhals
 from rankwright.data.from_columns import (
@@ -47,7 +48,10 @@ from rankwright.data.from_columns import (
 )
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.data.queries import Queries
+from rankwright.data.selected_features import of_names
 from rankwright.data.supervision import Grades
+from rankwright.data.table_columns import FeatureColumn, TableColumns, chosen_features
+from rankwright.data.table_features import table_features, tell_left_out
 from rankwright.data.to_columns import arrow_schema, arrow_table
 from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParseError
@@ -105,6 +109,7 @@ def read_parquet(
     qid: str | None = None,
     features: Sequence[str] | None = None,
     doc: str | None = None,
+    one_hot: Sequence[str] | None = None,
 ) -> Queries:
     """Read queries from a Parquet file, written by :func:`write_parquet` or by any other program.
 
@@ -117,24 +122,37 @@ def read_parquet(
     path : path of a Parquet file
     label, qid, doc : str, optional
         The columns of grades, query ids and document ids.
-    features : sequence of str, optional
-        The feature columns, in order; for CSR features, the names of all features.
+    features, one_hot : sequences of str, optional
+        The feature columns, in order, and those to encode by their values, as :func:`~rankwright.from_frame` takes
+        them; for CSR features of another program, ``features`` are the names of all of them.
     """
+    return read_columns(path, TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot))
+
+
+def read_columns(path: str | os.PathLike[str], asked: TableColumns) -> Queries:
+    """The same, of columns that are asked for by one object."""
     with told_if_changed(path), _told_as_parse_errors(path), pq.ParquetFile(path) as file:
         schema = as_narwhals(file.schema_arrow.empty_table()).schema
         note = _note_from_json(file.metadata.metadata or {})
-        if note is None:
-            columns = choose_columns(schema, label=label or "label", qid=qid or "qid", features=features, doc=doc)
-        else:
-            columns = _overridden(note.columns, label, qid, features, doc)
-            check_columns(schema, columns)
+        columns, chosen = choose_columns(schema, asked) if note is None else _overridden(schema, note.columns, asked)
+        if any(each.values is not None for each in chosen):
+            wanted = list(dict.fromkeys([*columns.apart_from_dense_features(), *(each.column for each in chosen)]))
+            rows = _read(file, wanted)
+            found = table_features(rows, chosen)
+            tell_left_out(found.left_out, f"{os.fspath(path)}: ")
+            return build_queries(rows, replace(columns, features=found.names), found.x)
+        if not columns.sparse:
+            names, left_out = numeric_features(schema, chosen)
+            tell_left_out(left_out, f"{os.fspath(path)}: ")
+            columns = replace(columns, features=names)
+        check_columns(schema, columns)
         table = _read(file, columns.apart_from_dense_features())
         if not columns.sparse:
             x = _dense_features(path, file.metadata, schema, columns.dense_features())
         elif note is None:
             x = csr_features(table, number_of_features(_read(file, [N_FEATURES])))
         else:
-            x = csr_features(table, note.n_features)
+            return of_names(build_queries(table, columns, csr_features(table, note.n_features)), asked)
         return build_queries(table, columns, x)
 
 
@@ -221,24 +239,27 @@ def _distinct_names(columns: Columns) -> Columns:
     return replace(
         columns,
         qid=free(columns.qid),
-        label=free(columns.label),
+        label=None if columns.label is None else free(columns.label),
         doc=None if columns.doc is None else free(columns.doc),
     )
 
 
-def _overridden(
-    columns: Columns, label: str | None, qid: str | None, features: Sequence[str] | None, doc: str | None
-) -> Columns:
-    """What the file says, except where the caller says otherwise."""
-    names = as_names(features)
-    return replace(
-        columns,
-        label=columns.label if label is None else label,
-        supervision=columns.supervision if label in (None, columns.label) else Grades,
-        qid=columns.qid if qid is None else qid,
-        features=columns.features if names is None else names,
-        doc=columns.doc if doc is None else doc,
+def _overridden(schema: Schema, noted: Columns, asked: TableColumns) -> tuple[Columns, list[FeatureColumn]]:
+    """What the file says, except where the caller says otherwise, and which of its features are chosen."""
+    columns = replace(
+        noted,
+        label=noted.label if asked.label is None else asked.label,
+        supervision=noted.supervision if asked.label in (None, noted.label) else Grades,
+        qid=noted.qid if asked.qid is None else asked.qid,
+        doc=noted.doc if asked.doc is None else asked.doc,
     )
+    check_parts(schema, columns if asked.features is None else replace(columns, features=None))
+    if noted.sparse:
+        return columns, []
+    if asked.features is None and not asked.one_hot:
+        return columns, [FeatureColumn(name, is_named=True) for name in columns.dense_features()]
+    parts = [name for name in (columns.qid, columns.label, columns.doc) if name is not None]
+    return columns, chosen_features(noted.dense_features(), asked, parts)
 
 
 def _note_to_json(note: _Note) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.as_queries import as_parts
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
+from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
@@ -42,10 +44,15 @@ _MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end
 
 
 def fit(
-    train: Queries,
+    train: Any,
     *,
-    valid: Queries | None = None,
-    test: Queries | None = None,
+    valid: Any = None,
+    test: Any = None,
+    label: str | None = None,
+    qid: str | None = None,
+    doc: str | None = None,
+    features: Sequence[str] | None = None,
+    one_hot: Sequence[str] | None = None,
     measure: str | Measure = "ndcg@10",
     rankers: Sequence[str] = RANKERS,
     folds: int = 5,
@@ -70,9 +77,11 @@ def fit(
 
     Parameters
     ----------
-    train, valid, test : Queries
+    train, valid, test : Queries, data frames or paths of files
         Settings and rankers are chosen on ``valid`` if given, else by cross-validation over ``folds`` parts of the
         training queries. ``test`` decides nothing.
+    label, qid, doc, features, one_hot : which columns of frames and tables are what, as `from_frame` takes them
+        Validation and test data have the features of the training data, by their names.
     measure, convention : what counts, and whose rules it follows
     rankers : names from ``RANKERS``
     folds, seed : how many parts for cross-validation, and how queries are dealt to them
@@ -107,7 +116,9 @@ def fit(
     check_whole("folds", folds, 2)
     if budget is not None:
         check_positive("budget", budget)
-    given = {"train": train, "valid": valid, "test": test}
+    columns = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    queries, others = as_parts(train, columns, validation=valid, test=test)
+    given = {"train": queries, "valid": others["validation"], "test": others["test"]}
     options: dict[str, Any] = {
         "measure": _one(measure),
         "rankers": _checked_rankers(rankers),
@@ -122,7 +133,7 @@ def fit(
         "budget": budget,
         "seed": seed,
     }
-    request = Request({role: queries for role, queries in given.items() if queries is not None}, options)
+    request = Request({role: each for role, each in given.items() if each is not None}, options)
     return _Job(request, work or Work(None, ""), progress).run()
 
 

@@ -1,0 +1,45 @@
+"""Whatever holds queries, as `Queries`: queries themselves, a data frame, or a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rankwright.data.queries import Queries
+from rankwright.data.table_columns import TableColumns
+from rankwright.errors import DataError, ParameterError
+
+
+def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> Queries:
+    """Queries as they are, read from the file of a path, or made of a pandas, polars or Arrow frame."""
+    if isinstance(data, Queries):
+        _refuse_columns(columns, name)
+        return data
+    if isinstance(data, str | os.PathLike):
+        from rankwright.data.files import read_asked
+
+        return read_asked(data, columns)
+    from rankwright.data.columns import choose_columns
+    from rankwright.data.frames import as_narwhals, queries_of_table
+
+    try:
+        table = as_narwhals(data)
+        return queries_of_table(table, *choose_columns(table.schema, columns), where=f"{name}: ")
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[Queries, dict[str, Queries | None]]:
+    """Training data, and others with the same features: frames and files are matched by the names of these."""
+    queries = as_queries(train, columns, "the training data")
+    alike = columns.for_features(queries.feature_names) if queries.has_feature_names else columns
+    return queries, {
+        name: data if data is None or isinstance(data, Queries) else as_queries(data, alike, f"the {name} data")
+        for name, data in others.items()
+    }
+
+
+def _refuse_columns(columns: TableColumns, name: str) -> None:
+    given = [*columns.named(), *(["features"] if columns.features else []), *(["one_hot"] if columns.one_hot else [])]
+    if given:
+        raise ParameterError(f"{given[0]}: {name} are Queries, which have no columns to name: give a frame or a file")

@@ -1,0 +1,114 @@
+"""Cells of text into numbers: what is missing, what is a number, and which cell of a column is neither."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rankwright.data.missing import MISSING_SPELLINGS
+from rankwright.errors import RowError
+
+_DIGITS = r"([0-9]+{mark}?[0-9]*|{mark}[0-9]+)([eE][+-]?[0-9]+)?"
+_NUMBER = r"^[+-]?({digits}|inf|infinity|Inf|Infinity|INF)$"
+# Numbers as people and spreadsheets write them, too: 1,234.5 and 0,5 are meant as numbers, whichever they are.
+_LIKE_A_NUMBER = r"^[+-]?[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?$|" + _NUMBER.format(digits=_DIGITS.format(mark=r"\."))
+_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
+_BLANKS = " \t"
+
+
+def numbers_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
+    """A column of text as numbers, null where they are missing; None if it is not a column of numbers.
+
+    It is one if all its cells are numbers or missing. If only most of them are, it is meant to be one, and a
+    :class:`RowError` names the first cell that is not.
+    """
+    cells = _trimmed(column)
+    present = _is_present(cells)
+    is_number = pc.and_(present, pc.match_substring_regex(cells, _number_pattern(decimal_mark)))
+    n_present, n_numbers = _count(present), _count(is_number)
+    if n_numbers == n_present:
+        return _as_numbers(cells, present, decimal_mark)
+    n_alike = _count(pc.and_(present, pc.match_substring_regex(cells, _LIKE_A_NUMBER)))
+    if 2 * n_alike <= n_present:
+        return None
+    row = _first(pc.and_not(present, is_number))
+    others = f"; {n_numbers:,} of its {n_present:,} values are numbers" if n_numbers else ""
+    why = _why(cells[row].as_py(), decimal_mark)
+    raise RowError(row, f"column {name!r} is {_cell(column, row)}, {why}{others}")
+
+
+def grades_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
+    """A column of text as numbers, null where they are missing; a :class:`RowError` names a cell that is no number."""
+    cells = _trimmed(column)
+    present = _is_present(cells)
+    wrong = pc.and_not(present, pc.match_substring_regex(cells, _number_pattern(decimal_mark)))
+    if _count(wrong):
+        row = _first(wrong)
+        raise RowError(row, f"column {name!r} is {_cell(column, row)}, which is not a number: grades are numbers")
+    return _as_numbers(cells, present, decimal_mark)
+
+
+def has_decimal_commas(column: Any) -> bool:
+    """Whether most cells that are not missing are numbers with a decimal comma, or whole."""
+    cells = _trimmed(column)
+    present = _is_present(cells)
+    fits = pc.and_(present, pc.match_substring_regex(cells, _number_pattern(",")))
+    has_comma = pc.and_(fits, pc.match_substring(cells, ","))
+    return _count(has_comma) > 0 and 2 * _count(fits) > _count(present)
+
+
+def ids_in(column: Any) -> Any:
+    """Ids from text: int64 if all are whole numbers that fit and have no leading zeros, else as they are written.
+
+    An empty one is null; among whole numbers, so is every spelling of a missing value.
+    """
+    present = _is_present(column)
+    is_whole = pc.match_substring_regex(column, _WHOLE)
+    if _count(present) and not _count(pc.and_not(present, is_whole)):
+        with suppress(pa.ArrowInvalid):  # too large for int64
+            return pc.if_else(present, column, None).cast(pa.int64())
+    return pc.if_else(pc.equal(column, ""), None, column)
+
+
+def _trimmed(column: Any) -> Any:
+    return pc.utf8_trim(column.cast(pa.large_string()), characters=_BLANKS)
+
+
+def _is_present(cells: Any) -> Any:
+    missing = pc.is_in(pc.utf8_lower(cells), value_set=pa.array(MISSING_SPELLINGS, cells.type))
+    return pc.fill_null(pc.and_(pc.is_valid(cells), pc.invert(missing)), False)
+
+
+def _number_pattern(mark: str) -> str:
+    return _NUMBER.format(digits=_DIGITS.format(mark=rf"\{mark}"))
+
+
+def _as_numbers(cells: Any, present: Any, mark: str) -> Any:
+    plain = cells if mark == "." else pc.replace_substring(cells, mark, ".")
+    return pc.if_else(present, pc.utf8_ltrim(plain, characters="+"), None).cast(pa.float64())
+
+
+def _count(mask: Any) -> int:
+    return int(pc.sum(mask).as_py() or 0)
+
+
+def _first(mask: Any) -> int:
+    return int(np.argmax(np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))))
+
+
+def _cell(column: Any, row: int) -> str:
+    """A cell for an error message, cut if it is long."""
+    text = column[row].as_py()
+    return repr(text if len(text) <= 40 else text[:39] + "…")
+
+
+def _why(cell: str, mark: str) -> str:
+    if mark == "," and "." in cell:
+        return "but numbers in this file have decimal commas: write all of them alike"
+    if "," in cell:
+        return "which is not a number: write 0.5 or 1234 without a comma (only semicolons between columns allow 0,5)"
+    return "which is not a number: correct it, or leave the column out of the features"
