@@ -42,6 +42,17 @@ def run_command(capsys):
     return run
 
 
+@pytest.fixture(name="run_as_is")
+def run_command_as_is(run):
+    """The same, but linear rankers are trained on features as they are, as the library trains them by itself."""
+
+    def run_as_is(command, *arguments):
+        is_linear = command == "select" or (command == "train" and "rankboost" not in arguments)
+        return run(command, *arguments, *(("--scale", "none") if is_linear else ()))
+
+    return run_as_is
+
+
 @pytest.fixture(name="data")
 def data_file(tmp_path: Path) -> Path:
     """Three small queries as text."""

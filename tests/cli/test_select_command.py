@@ -19,6 +19,11 @@ from rankwright.measures.tables import regularisation
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 
 
+@pytest.fixture(name="run")
+def run_on_features_as_they_are(run_as_is):
+    return run_as_is
+
+
 @pytest.fixture(scope="module", name="parts")
 def training_and_validation():
     drawn = rw.datasets.make_queries(

@@ -24,6 +24,11 @@ LINEAR = [name for name in RANKERS if name != "rankboost"]
 ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
 
 
+@pytest.fixture(name="run")
+def run_on_features_as_they_are(run_as_is):
+    return run_as_is
+
+
 @pytest.fixture(scope="module", name="parts")
 def training_and_validation():
     drawn = rw.datasets.make_queries(

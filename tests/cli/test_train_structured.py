@@ -14,6 +14,11 @@ from rankwright.cli.options import parse_alphas
 ALPHAS = ("--alpha", "1,16")
 
 
+@pytest.fixture(name="run")
+def run_on_features_as_they_are(run_as_is):
+    return run_as_is
+
+
 @pytest.fixture(scope="module", name="parts")
 def training_and_validation():
     drawn = rw.datasets.make_queries(

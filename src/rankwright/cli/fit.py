@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from rankwright._version import __version__
 from rankwright.cli.fit_folder import check_free, going_on, own_folder
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, naming_options, reads_data
+from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, check_one_of, naming_options, reads_data
 from rankwright.cli.output import (
     check_output_folder,
     print_json,
@@ -24,7 +25,7 @@ from rankwright.cli.output import (
 from rankwright.cli.progress import progress_bar
 from rankwright.cli.training_data import read_training_data
 from rankwright.cli.training_record import command_text, data_records, digests_of
-from rankwright.errors import ParameterError
+from rankwright.errors import OneQueryWarning, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
@@ -75,6 +76,21 @@ def fit(
     costs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="CSV with the columns feature and cost: prefer cheap features.")
     ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What stands for a missing value: mean (of all documents), query-mean, or auto: the better one.",
+        ),
+    ] = "auto",
+    transform: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Of features with heavy tails: log, quantile, none, or auto, the simplest that is as good. "
+            "Solr, Elasticsearch and OpenSearch take only none.",
+        ),
+    ] = "auto",
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="Whose rules the measure follows, as for `rankwright evaluate`.")
     ] = "default",
@@ -114,6 +130,8 @@ def fit(
         baseline=baseline,
         costs=costs,
         convention=convention,
+        missing=missing,
+        transform=transform,
         columns=columns,
         delta=delta,
         seed=seed,
@@ -147,6 +165,8 @@ class _Job:
     baseline: str | None
     costs: Path | None
     convention: str
+    missing: str
+    transform: str
     columns: DataOptions
     delta: float
     seed: int
@@ -155,6 +175,7 @@ class _Job:
     def check(self) -> None:
         """Refuse what cannot be, before any file is read."""
         from rankwright.fitting.folder import FILES
+        from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS
         from rankwright.measures.conventions import convention_of
         from rankwright.measures.measure import measures_of
         from rankwright.selection.search import checked_rule
@@ -167,6 +188,8 @@ class _Job:
         convention_of(self.convention)
         if len(measures_of(self.measure)) != 1:
             raise ParameterError(f"--measure: rankers are chosen by one measure, not by {self.measure!r}")
+        check_one_of(MISSING_OPTIONS, missing=self.missing)
+        check_one_of(TRANSFORM_OPTIONS, transform=self.transform)
         self._wanted_rankers()
         self._seconds()
         inputs = [*self.files.values(), *([] if self.costs is None else [self.costs])]
@@ -204,7 +227,10 @@ class _Job:
             fingerprint = self._fingerprint(digests)
             if not self.overwrite:
                 check_free(self.out, fingerprint)
-            read = read_training_data(self.files, self.columns)
+            with warnings.catch_warnings():
+                if "valid" not in self.files:  # one query alone is refused, in the same words
+                    warnings.simplefilter("ignore", OneQueryWarning)
+                read = read_training_data(self.files, self.columns)
             for role, queries in read.items():
                 check_grades(f"{self.files[role]}: the data", queries)
             costs = None if self.costs is None else _read_costs(self.costs, read["train"])
@@ -222,6 +248,8 @@ class _Job:
                     convention=self.convention,
                     baseline=self.baseline,
                     costs=costs,
+                    missing=self.missing,  # type: ignore[arg-type]
+                    transform=self.transform,  # type: ignore[arg-type]
                     delta=self.delta,
                     budget=self._seconds(),
                     seed=self.seed,

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,6 +102,38 @@ def _names(option: str, text: str | None) -> tuple[str, ...] | None:
     if not all(names):
         raise ParameterError(f"{option}: {text!r} has an empty name in it")
     return names
+
+
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="spread|none",
+        help="Divide features by their spread within queries while training, the default, or take them as they are, as "
+        "papers do. The model takes features as they are in any case.",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="mean|query-mean",
+        help="What stands for a missing value: the mean of all documents, the default, or of those of its query.",
+    ),
+]
+SCALES = ("spread", "none")
+
+
+def check_one_of(known: Sequence[str], **options: str | None) -> None:
+    """Refuse an option, named as in Python, that is given and none of these.
+
+    >>> check_one_of(SCALES, scale="unit")
+    Traceback (most recent call last):
+    rankwright.errors.ParameterError: --scale must be one of spread, none, not 'unit'
+    """
+    for name, value in options.items():
+        if value is not None and value not in known:
+            raise ParameterError(f"{option_of(name)} must be one of {', '.join(known)}, not {value!r}")
 
 
 def parse_alphas(text: str) -> tuple[float, ...]:

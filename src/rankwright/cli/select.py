@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, parse_alphas, reads_data
+from rankwright.cli.options import (
+    DATA_HELP,
+    SCALES,
+    DataOptions,
+    Missing,
+    Scale,
+    check_at_least,
+    check_one_of,
+    parse_alphas,
+    reads_data,
+)
 from rankwright.cli.output import check_output, print_json, print_table, reading, writing
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.training_data import most_features, read_training_data
+from rankwright.cli.training_data import most_features, prepared, read_training_data
 from rankwright.errors import DataError, ParameterError, ParseError
 
 if TYPE_CHECKING:
@@ -65,6 +75,8 @@ def select(
     candidates: Annotated[
         int | None, typer.Option(metavar="N", help="Look at only N features per step, drawn at random.")
     ] = None,
+    scale: Scale = None,
+    missing: Missing = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Makes what is drawn at random repeatable.")] = None,
     out: Annotated[
         Path | None,
@@ -78,7 +90,8 @@ def select(
 
     Each step takes the feature that helps most on queries left out of training. Prints the path of the best
     alpha with the chosen step marked, the weights, and the Pareto front: what each further feature buys.
-    Features are counted from 1, as in LETOR files.
+    Features are counted from 1, as in LETOR files. They are divided by their spread within queries, and missing
+    values filled in and indicated; weights are those of features as they are.
 
     \b
     Examples:
@@ -86,9 +99,12 @@ def select(
       rankwright select train.txt --measures map --convention letor4 --alpha 2^0..2^10
       rankwright select train.parquet --rule one-standard-error --costs costs.csv --out path.csv
     """
+    import numpy as np
+
     from rankwright.cli.selection_report import SelectionReport
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.preparation.missing import MISSING
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.selection.search import checked_rule, search
 
@@ -96,15 +112,18 @@ def select(
     alphas, chosen_criterion, chosen_rule = parse_alphas(alpha), _criterion(criterion), checked_rule(rule)
     check_at_least(1, max_features=max_features)
     check_at_least(0, seed=seed)
+    check_one_of(SCALES, scale=scale)
+    check_one_of(MISSING, missing=missing)
     if out is not None:
         _check_path_name(out)
         check_output(out, *(path for path in (data, valid, costs) if path is not None))
     read = read_training_data({"train": data, **({} if valid is None else {"valid": valid})}, columns)
-    train, held_out = read["train"], read.get("valid")
+    by, trained = prepared(read, scale, missing)
+    train, held_out = trained["train"], trained.get("valid")
     feature_costs = None
     if costs is not None:
         with reading(costs):
-            feature_costs = read_costs(costs, train)
+            feature_costs = by.of_columns(np.array(read_costs(costs, read["train"])))
     most = most_features(max_features, train, data)
     ranker = GreedyRankRLS(
         alpha=search(*alphas),
@@ -120,7 +139,7 @@ def select(
     )
     with progress_bar("selecting features") as progress:
         ranker.fit(train, valid=held_out, progress=progress)
-    report = SelectionReport(ranker, train, on_valid=held_out is not None, with_costs=costs is not None)
+    report = SelectionReport(ranker, train, by, on_valid=held_out is not None, with_costs=costs is not None)
     if out is not None:
         with writing(out):
             report.write_paths(out)

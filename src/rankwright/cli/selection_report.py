@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rankwright.data.queries import Queries
     from rankwright.measures import Measure
+    from rankwright.preparation.preparation import Preparation
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.selection.path import ParetoPoint, SelectionPath, Step
     from rankwright.selection.search import Estimate
@@ -34,10 +35,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class SelectionReport:
-    """What a fitted :class:`GreedyRankRLS` found on the training queries."""
+    """What a fitted :class:`GreedyRankRLS` found on the training queries, whose columns a preparation has made."""
 
     ranker: GreedyRankRLS
     queries: Queries
+    by: Preparation
     on_valid: bool
     with_costs: bool
 
@@ -54,6 +56,12 @@ class SelectionReport:
     def _estimates(self, step: Step) -> dict[Measure, Estimate]:
         """The means of the measures where they decide: on the validation queries, or else on queries left out."""
         return step.valid if self.on_valid else step.lqo
+
+    def _raw_weights(self, step: Step) -> list[float]:
+        """The weights of features as they are, where columns were scaled."""
+        scale = self.by.scale
+        raw = step.weights if scale is None else step.weights / scale[list(step.selected)]
+        return [float(weight) for weight in raw]
 
     def _name(self, feature: int) -> str:
         """The number of a feature, from 1, and its name if it was given one."""
@@ -99,11 +107,13 @@ class SelectionReport:
         return ", ".join([f"alpha {regularisation(self.ranker.alpha_)}", size, *costs, value])
 
     def _weights(self) -> str:
-        """The heaviest features first."""
+        """The features that move scores most first."""
         step = self._chosen
-        pairs = sorted(zip(step.weights, step.selected, strict=True), key=lambda pair: -abs(pair[0]))
-        told = [f"{self._name(feature)} {weight:+.4g}" for weight, feature in pairs[:_MOST_WEIGHTS]]
-        rest = [f"and {len(pairs) - len(told)} more"] if len(pairs) > len(told) else []
+        rows = sorted(
+            zip(step.weights, self._raw_weights(step), step.selected, strict=True), key=lambda row: -abs(row[0])
+        )
+        told = [f"{self._name(feature)} {weight:+.4g}" for _, weight, feature in rows[:_MOST_WEIGHTS]]
+        rest = [f"and {len(rows) - len(told)} more"] if len(rows) > len(told) else []
         return ", ".join([*told, *rest])
 
     def _pareto_table(self) -> Table:
@@ -128,8 +138,8 @@ class SelectionReport:
             "alpha": self.ranker.alpha_,
             "n_features": len(step.selected),
             "features": [
-                {"feature": int(feature) + 1, "name": self.queries.feature_name(feature), "weight": float(weight)}
-                for feature, weight in zip(step.selected, step.weights, strict=True)
+                {"feature": int(feature) + 1, "name": self.queries.feature_name(feature), "weight": weight}
+                for feature, weight in zip(step.selected, self._raw_weights(step), strict=True)
             ],
             "chosen_step": 1 + next(i for i, other in enumerate(self.ranker.path_) if other is step),
             "path": list(self._rows(self.ranker.path_)),
@@ -146,7 +156,7 @@ class SelectionReport:
         """The rows of the library, with features counted from 1, and with the model of each step."""
         for row, step in zip(path.to_rows(), path, strict=True):
             features = [feature + 1 for feature in step.selected]
-            yield {**row, "feature": step.feature + 1, "selected": features, "weights": step.weights.tolist()}
+            yield {**row, "feature": step.feature + 1, "selected": features, "weights": self._raw_weights(step)}
 
     # As a file
 

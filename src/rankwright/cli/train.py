@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, option_of, parse_alphas, reads_data
+from rankwright.cli.options import (
+    DATA_HELP,
+    SCALES,
+    DataOptions,
+    Missing,
+    Scale,
+    check_at_least,
+    check_one_of,
+    option_of,
+    parse_alphas,
+    reads_data,
+)
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.training_data import most_features, read_training_data
+from rankwright.cli.training_data import most_features, prepared, read_training_data
 from rankwright.cli.training_record import command_text, data_records, digests_of
 from rankwright.errors import ParameterError
 
@@ -154,6 +165,8 @@ def train(
         int | None,
         typer.Option(metavar="N", help="rankboost: stop when N rounds have ranked validation queries no better."),
     ] = None,
+    scale: Scale = None,
+    missing: Missing = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Tell every iteration on standard error, as on a terminal.")
     ] = False,
@@ -167,6 +180,9 @@ def train(
     training as JSON, whole or not at all. `rankwright predict` scores with it. (rankboost chooses the number of
     rounds, and writes stumps.)
 
+    Linear rankers are trained on features divided by their spread within queries, with missing values filled in
+    and indicated. All of it becomes part of the model, which takes features as they are.
+
     \b
     Examples:
       rankwright train train.txt --valid vali.txt --measure ndcg@10,map --out model.json
@@ -177,7 +193,9 @@ def train(
     from rankwright.cli.training_report import report_of
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.preparation.missing import MISSING
     from rankwright.rankers.model_file import save_model
+    from rankwright.rankers.prepared import model_of_features
     from rankwright.selection.search import checked_rule, search
 
     check_at_least(
@@ -218,17 +236,24 @@ def train(
             rounds=rounds,
             thresholds=thresholds,
             patience=patience,
+            missing=missing,
         ),
     }
+    check_one_of(MISSING, missing=missing)
     if "alpha" in _parameters_of(ranker):
         parameters.setdefault("alpha", search())
     if ranker == "structured":
         parameters["measure"] = _optimised(chosen_measures[0])
+    check_one_of(SCALES, scale=scale)
+    if scale is not None and "missing" not in _parameters_of(ranker):
+        raise ParameterError(f"--scale is for linear rankers: {ranker} compares features with thresholds")
     check_output(out, *(path for path in (data, valid) if path is not None))
     files = {"train": data, **({} if valid is None else {"valid": valid})}
     with digests_of(files) as digests:
         read = read_training_data(files, columns)
-    queries, held_out = read["train"], read.get("valid")
+    is_linear = "missing" in _parameters_of(ranker)
+    by, trained = prepared(read, scale, missing) if is_linear else (None, read)
+    queries, held_out = trained["train"], trained.get("valid")
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(max_features, queries, data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
@@ -236,11 +261,13 @@ def train(
     on_valid = str(chosen_measures[0]) if valid else None
     with _watching(ranker, on_valid, has_gap=bound != "tight", verbose=verbose) as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
-    report = report_of(learner)
+    report = report_of(learner, by)
     for problem in report.problems():
         warnings.warn(problem, stacklevel=1)
+    training = _record(learner, report, data_records(files, read, digests))
+    model = learner if by is None else model_of_features(learner, by, read["train"], read.get("valid"))
     with writing(out):
-        save_model(learner, out, training=_record(learner, report, data_records(files, read, digests)))
+        save_model(model, out, training=training)
     if as_json:
         print_json({"ranker": RANKERS[ranker], **report.to_dict(), "model": str(out)})
     else:

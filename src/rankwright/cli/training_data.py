@@ -12,6 +12,7 @@ from rankwright.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from rankwright.cli.options import DataOptions
     from rankwright.data.queries import Queries
+    from rankwright.preparation.preparation import Preparation
 
 _MOST_FEATURES = 10
 
@@ -39,6 +40,19 @@ def read_training_data(files: Mapping[str, Path], columns: DataOptions) -> dict[
     for role, queries in read.items():
         _check_features(files[role], queries, files["train"], read["train"])
     return read
+
+
+def prepared(
+    read: Mapping[str, Queries], scale: str | None, missing: str | None
+) -> tuple[Preparation, dict[str, Queries]]:
+    """How features become the columns that are trained on, and all queries with these columns."""
+    from rankwright.preparation.missing import has_missing
+    from rankwright.preparation.preparation import prepare
+
+    others_miss = any(has_missing(queries.X) for queries in read.values())
+    is_scaled, filling = scale != "none", missing or "mean"
+    by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]
+    return by, {role: train if role == "train" else by.prepared(queries) for role, queries in read.items()}
 
 
 def _check_features(path: Path, queries: Queries, train_path: Path, train: Queries) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rankwright.measures import Measure
+    from rankwright.preparation.preparation import Preparation
     from rankwright.selection.search import Estimate
     from rankwright.solvers.trace import Iteration
 
@@ -64,9 +65,13 @@ def relative_gap(gap: float, objective: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class TrainingReport:
-    """What a fitted linear ranker has learned, and how well it ranks queries that it was not trained on."""
+    """What a fitted linear ranker has learned, and how well it ranks queries that it was not trained on.
+
+    ``by`` tells how features became the columns that it was trained on; None if it takes them as they are.
+    """
 
     ranker: Any
+    by: Preparation | None
 
     _how_to_be_measured: ClassVar[str] = "give --valid, or several values of --alpha"
 
@@ -81,7 +86,12 @@ class TrainingReport:
 
     @property
     def _features_used(self) -> int:
-        return sum(weight != 0 for weight in self.ranker.coef_.tolist())
+        assert self.by is not None  # which is so for linear rankers
+        return int(self.by.used_features(self.ranker.coef_).sum())
+
+    @property
+    def _n_features(self) -> int:
+        return int(self.ranker.n_features_in_) if self.by is None else self.by.n_features
 
     @property
     def _has_certificate(self) -> bool:
@@ -136,7 +146,7 @@ class TrainingReport:
         return [
             ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)}"),
             *(self._objective_lines() if self._has_certificate else []),
-            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
+            ("features", f"{self._features_used:,} of {self._n_features:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
         ]
 
@@ -300,11 +310,11 @@ class StructuredReport(TrainingReport):
         }
 
 
-def report_of(ranker: Any) -> TrainingReport:
-    """What to tell of a fitted ranker."""
+def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
+    """What to tell of a fitted ranker, trained on columns that a preparation made of features."""
     if hasattr(ranker, "stump_weights_"):
-        return BoostingReport(ranker)
-    return StructuredReport(ranker) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker)
+        return BoostingReport(ranker, by)
+    return StructuredReport(ranker, by) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker, by)
 
 
 def _first_of(numbers: list[float]) -> str:
