@@ -209,9 +209,7 @@ def test_all_commands_read_alike(tmp_path, monkeypatch):
     data, model, scores = (str(tmp_path / name) for name in ("data.txt.gz", "model.json", "scores.txt"))
     (tmp_path / "data.txt.gz").write_bytes(gzip.compress("".join(lines).encode()))
     read, original = [], files.read_asked
-    monkeypatch.setattr(
-        files, "read_asked", lambda *given, **named: read.append(original(*given, **named)) or read[-1]
-    )
+    monkeypatch.setattr(files, "read_asked", lambda *given, **named: read.append(original(*given, **named)) or read[-1])
     for command in (
         ["train", data, "--out", model],
         ["select", data, "--max-features", "1"],
