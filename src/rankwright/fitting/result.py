@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from rankwright.fitting.baseline import Baseline
 from rankwright.fitting.choice import Entry, Judged
 from rankwright.fitting.data import FitData
 from rankwright.fitting.families import Family
+from rankwright.html import notebook_html
 from rankwright.measures.comparison import Comparison
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import evaluate
@@ -210,6 +211,11 @@ class FitResult:
         from rich.text import Text
 
         return Group(Text(f"on {self.evaluated_on} queries", style="dim"), self._final, Text(self._verdict()))
+
+    def _repr_html_(self) -> str:
+        table = self._final.html_block()
+        title = f"on {self.evaluated_on} queries: {table.title}"
+        return notebook_html(replace(table, title=title, notes=self._verdict().split("\n")))
 
     __repr__ = __str__
 

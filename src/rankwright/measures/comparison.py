@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import Ranker, evaluate, json_number
 from rankwright.measures.measure import Measure, Values, measures_of
@@ -176,5 +177,12 @@ class Comparison:
 
     def __rich__(self) -> Table:
         return rich_table(*self._cells(), title=self._title())
+
+    def html_block(self) -> Block:
+        """The table, for a page of a notebook that may have more on it."""
+        return Block(self._title(), *self._cells())
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.html_block())
 
     __repr__ = __str__

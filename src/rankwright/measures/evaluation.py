@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, Values, measures_of
 from rankwright.measures.ranked import RankedQueries
@@ -143,6 +144,9 @@ class Evaluation:
 
     def __rich__(self) -> Table:
         return rich_table(*self._cells(), title=f"convention: {self.convention.name}")
+
+    def _repr_html_(self) -> str:
+        return notebook_html(Block(f"convention: {self.convention.name}", *self._cells()))
 
     __repr__ = __str__
 
