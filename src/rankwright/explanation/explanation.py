@@ -343,6 +343,11 @@ class Explanation:
 
         return rich(explanation_sections(self))
 
+    def _repr_html_(self) -> str:
+        from rankwright.explanation.tables import explanation_sections, html
+
+        return html(explanation_sections(self))
+
     __repr__ = __str__
 
 

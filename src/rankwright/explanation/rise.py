@@ -103,6 +103,11 @@ class Why:
 
         return rich(why_sections(self))
 
+    def _repr_html_(self) -> str:
+        from rankwright.explanation.tables import html, why_sections
+
+        return html(why_sections(self))
+
     __repr__ = __str__
 
 
@@ -269,5 +274,10 @@ class Rise:
         from rankwright.explanation.tables import rich, rise_sections
 
         return rich(rise_sections(self))
+
+    def _repr_html_(self) -> str:
+        from rankwright.explanation.tables import html, rise_sections
+
+        return html(rise_sections(self))
 
     __repr__ = __str__
