@@ -18,10 +18,12 @@ def parts() -> LetorFold:
     return LetorFold(made[:30], made[30:40], made[40:])
 
 
-def test_few_features_are_those_of_the_default_rule(parts: LetorFold) -> None:
-    best = fit(parts.train, valid=parts.vali, rule="best")
-    default = fit(parts.train, valid=parts.vali)
-    np.testing.assert_allclose(choose._few_weights(best), default.model.coef_, rtol=1e-9)
+def test_both_rules_and_every_family_are_scored(parts: LetorFold) -> None:
+    sides = choose._linear_side(parts)
+    for name, rule in ((choose.CHOSEN, "best"), (choose.FEW, "one-standard-error")):
+        model = fit(parts.train, valid=parts.vali, rule=rule).model
+        np.testing.assert_array_equal(sides[name].scorers[0](parts.test), model.predict(parts.test))
+    assert {"RankRLS", "structured"} < set(sides)
 
 
 def test_judged_queries_are_divided_and_none_is_tested_on() -> None:
