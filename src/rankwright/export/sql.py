@@ -114,6 +114,7 @@ def _number(value: float) -> str:
 
 def _total(terms: Sequence[str]) -> str:
     """The sum of the terms, nested little."""
+    terms = terms or ["0e0"]
     while len(terms) > _TERMS_PER_SUM:
         runs = [terms[start : start + _TERMS_PER_SUM] for start in range(0, len(terms), _TERMS_PER_SUM)]
         terms = ["(" + " + ".join(run) + ")" for run in runs]
