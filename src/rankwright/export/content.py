@@ -56,7 +56,7 @@ class Term:
 
     @property
     def default(self) -> float:
-        """The value of x that scores as a missing one does, in a model without transforms; infinite if there is none."""
+        """The x that scores as a missing one does, in a model without transforms; infinite if there is none."""
         if self.missing is None:
             return 0.0
         if self.missing.score == 0:

@@ -33,8 +33,8 @@ def check_weights_suffice(content: Linear | Stumps, to: str) -> None:
             )
         if term.missing is not None and not abs(term.default) <= _LARGEST:
             raise ParameterError(
-                f"feature {term.feature.name!r} counts only by being missing, which {to} cannot tell: {_OTHERS}; or leave "
-                "the feature out"
+                f"feature {term.feature.name!r} counts only by being missing, which {to} cannot tell: {_OTHERS}; or "
+                "leave the feature out"
             )
     if content.by_query:
         raise ParameterError(

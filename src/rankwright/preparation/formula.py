@@ -57,7 +57,12 @@ class Formula:
 
     def checked(self, of: Array) -> Formula:
         """Itself, if weights that it was made of by division and multiplication are still there, and all finite."""
-        numbers: list[Any] = [self.weights, self.intercept, self.extra, *([] if self.filling is None else [self.filling.values])]
+        numbers: list[Any] = [
+            self.weights,
+            self.intercept,
+            self.extra,
+            *([] if self.filling is None else [self.filling.values]),
+        ]
         if not all(np.isfinite(number).all() for number in numbers) or ((self.weights == 0) & (of != 0)).any():
             raise ParameterError("a weight over the scale of its feature is too large or too small for float64")
         return self
