@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankwright.data.grouping import plain_values
@@ -25,6 +26,7 @@ from rankwright.measures.evaluation import evaluate, json_number
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.pipelines import without_pipeline
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.stump_model import StumpRanker
 
@@ -38,7 +40,7 @@ _MOST_IDS = 5
 
 
 def explain(
-    ranker: LinearRanker | StumpRanker,
+    ranker: LinearRanker | StumpRanker | Pipeline,
     queries: Queries,
     query_id: Any,
     *,
@@ -50,6 +52,7 @@ def explain(
     Parameters
     ----------
     ranker : a fitted linear ranker, such as RankSVM, or RankBoost, or a model that was read from a file
+        Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
     queries : Queries
         The query, and others beside it: how far features range is learned from all of them.
     query_id : as in the queries
@@ -69,6 +72,7 @@ def explain(
     >>> change.feature, change.goes_up, change.seen
     ('age', False, 'never')
     """
+    ranker, _ = without_pipeline(ranker, None)
     _check_ranker(ranker)
     chosen, rules = _measure_of(measure, queries), convention_of(convention)
     query = _query_of(queries, query_id)

@@ -35,10 +35,17 @@ class Affine(NamedTuple):
     @classmethod
     def of_standardisation(cls, mean: Array, scale: Array) -> Affine:
         """(x − mean) / scale."""
-        return cls.identity(len(mean)).scaled(1 / scale, -mean / scale)
+        return cls.identity(len(mean)).divided(mean, scale)
+
+    def divided(self, mean: Array, scale: Array) -> Affine:
+        """Every column z as (z − mean) / scale."""
+        with np.errstate(over="ignore"):
+            return self.scaled(1 / scale, -mean / scale)
 
     def scaled(self, factors: Array, offsets: Array) -> Affine:
         """Every column z as factor · z + offset."""
+        if np.isinf(factors).any() or np.isinf(offsets).any():
+            raise ParameterError("a feature has a scale that is too large or too small for float64")
         a, b = factors * self.factors, factors * self.offsets + offsets
         return Affine(self.sources, np.where(np.isnan(b), 0.0, a), b, factors * self.fills + offsets)
 

@@ -108,8 +108,7 @@ def _mean_and_scale(scaler: Any) -> Standardisation:
 def _after(affine: Affine, step: Any) -> Affine:
     """The columns behind one more step."""
     if isinstance(step, GlobalStandardScaler | StandardScaler | RobustScaler | MaxAbsScaler):
-        mean, scale = _mean_and_scale(step)
-        return affine.scaled(1 / scale, -mean / scale)
+        return affine.divided(*_mean_and_scale(step))
     if isinstance(step, MinMaxScaler):
         if step.clip:
             raise ParameterError("pipeline: MinMaxScaler(clip=True) is no linear function, so it cannot be folded in")
