@@ -83,9 +83,7 @@ def test_any_column_may_hold_the_query_ids(name, dialect):
 
 def test_query_columns_that_cannot_be():
     scorer = model(by_query=True)
-    with pytest.raises(
-        rw.ParameterError, match="query_column: the model fills in the mean of a query, so name the col"
-    ):
+    with pytest.raises(rw.ParameterError, match="name the column of query ids by query_column"):
         rw.export_model(scorer, "sql")
     for name, told in (("", "query_column must be a text"), (3, "query_column must be a text"), ("a\0", "zero bytes")):
         with pytest.raises(rw.ParameterError, match=told):

@@ -16,7 +16,7 @@ from rankwright.data.grouping import plain_values
 from rankwright.data.queries import Queries
 from rankwright.data.supervision import FullRanking, Grades, Supervision
 from rankwright.errors import DataError, ParameterError
-from rankwright.explanation.moves import Array, Places
+from rankwright.explanation.moves import Array, Moves, Places
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
@@ -250,7 +250,15 @@ class Explanation:
             _parts=self._parts,
             _of_query=self._of_query,
             _of_data=self._of_data,
-            _rank_at=lambda score: _rank_at(self._scores, place, score),
+            _rank_after=lambda moves: self._rank_after(moves, place, int(self._order[high])),
+        )
+
+    def _rank_after(self, moves: Moves, place: int, passed: int) -> int:
+        """The rank of a document that has passed another by moves of its features."""
+        values = self._values[place]
+        scores = self._scores + self._parts.shifts(values, moves)
+        return _rank_at(
+            scores, place, self._parts.score_after(values, moves, float(self._scores[place]), scores, passed)
         )
 
     @cached_property
@@ -369,7 +377,8 @@ def _parts_of(ranker: LinearRanker | StumpRanker, x: Any) -> LinearParts | Stump
     """The parts of scores, of documents of one query."""
     if isinstance(ranker, LinearRanker):
         formula = ranker.formula()
-        return LinearParts(formula, _fill_of(formula, x))
+        by_query = formula.filling is not None and formula.filling.by_query
+        return LinearParts(formula, _fill_of(formula, x), np.isnan(_dense(x, formula.used)) if by_query else None)
     return StumpParts(*ranker.stumps(), x.shape[1])
 
 

@@ -44,7 +44,8 @@ def to_sql(
     if content.by_query and nulls == "model":
         if query_column is None:
             raise ParameterError(
-                "query_column: the model fills in the mean of a query, so name the column of query ids"
+                "the model fills in a missing value by the mean of its query: name the column of query ids by "
+                "query_column (--query-column)"
             )
         query = owner + _quoted(check_text(query_column, "query_column"), QUOTES[dialect], "query_column")
     return _total(_products(content, columns, nulls, query)) + "\n"
