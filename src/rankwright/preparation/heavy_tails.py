@@ -87,4 +87,8 @@ def _quantile(values: Array) -> Quantile | None:
     below, up_to = np.searchsorted(known, knots, side="left"), np.searchsorted(known, knots, side="right")
     heights = (below + up_to) / (2 * len(known))
     heights = heights - np.interp(0.0, knots, heights)
+    with np.errstate(over="ignore", invalid="ignore"):
+        widths = np.diff(knots)
+        if not np.isfinite([widths, np.diff(heights) / widths]).all():  # so far apart, or so near, that no line is left
+            return None
     return Quantile(tuple(knots.tolist()), tuple(heights.tolist()))
