@@ -13,6 +13,7 @@ from rankwright.datasets import LetorFold
 from rankwright.fitting.data import joined
 
 _RATE = 0.05
+_MOST_TREES = 1500
 _PATIENCE = 100  # trees without a gain
 _MANY_DOCUMENTS = 20_000
 # The parts of the queries and of the features that each tree sees.
@@ -25,13 +26,12 @@ class _Grid(NamedTuple):
 
     leaves: tuple[int, ...]
     least_documents: tuple[int, ...]
-    most_trees: int
     seeds: int
 
 
 # Few documents to validate on make a choice that depends on chance: several seeds are cheap there, too.
-_GRID = _Grid(leaves=(4, 8, 31), least_documents=(20, 100), most_trees=500, seeds=3)
-_GRID_FOR_MANY = _Grid(leaves=(4, 15, 31), least_documents=(100, 500), most_trees=1500, seeds=1)
+_GRID = _Grid(leaves=(4, 8, 31), least_documents=(20, 100), seeds=3)
+_GRID_FOR_MANY = _Grid(leaves=(4, 15, 31), least_documents=(100, 500), seeds=1)
 
 
 class Tuned(NamedTuple):
@@ -52,7 +52,7 @@ def tuned(parts: LetorFold) -> Tuned:
 
 
 def grid_for(n_documents: int) -> _Grid:
-    """Many documents get larger leaves and more trees."""
+    """Many documents get larger leaves."""
     return _GRID if n_documents < _MANY_DOCUMENTS else _GRID_FOR_MANY
 
 
@@ -70,7 +70,7 @@ def configurations(grid: _Grid) -> Iterator[dict[str, Any]]:
             "bagging_fraction": queries,
             "bagging_freq": 1,
             "feature_fraction": features,
-            "num_iterations": grid.most_trees,
+            "num_iterations": _MOST_TREES,
             "num_threads": 1,
             "deterministic": True,
             "force_col_wise": True,

@@ -194,11 +194,7 @@ class Comparison:
     def __rich__(self) -> Table:
         return rich_table(*self._cells(), title=self._title())
 
-    def html_block(self) -> Block:
-        """The table, for a page of a notebook that may have more on it."""
-        return Block(self._title(), *self._cells())
-
     def _repr_html_(self) -> str:
-        return notebook_html(self.html_block())
+        return notebook_html(Block(self._title(), *self._cells()))
 
     __repr__ = __str__
