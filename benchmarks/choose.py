@@ -1,7 +1,8 @@
 """Linear rankers or LambdaMART? `fit` beside LightGBM on the same judged queries, as their number grows.
 
-``python -m benchmarks.choose [SET ...] [--seeds N] [--out FILE]`` prints the tables of docs/choose.md. With ``--out``
-every size is kept in FILE once it is done, and not computed again.
+``python -m benchmarks.choose [SET ...] [--seeds N] [--out FOLDER]`` prints the tables of docs/choose.md, and before
+that each row of the first as soon as it is known. With ``--out`` each side of each draw or fold is a file in FOLDER
+once it is done, and not computed again: remove ``*-linear.json`` to have that side alone measured anew.
 
 Both sides get the same queries: three quarters to train on and one to choose by, or the parts of a fold. Both are
 trained again on all of them with what was chosen, and tested on queries that decided nothing. Both run on one thread,
@@ -22,7 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,13 +31,13 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import rankwright as rw
+from benchmarks.lambdamart import tuned
 from benchmarks.timing import Row
+from rankwright.data.paths import atomic_path
 from rankwright.datasets import LetorFold, load_letor, make_queries
-from rankwright.fitting.choice import choose, entry_of
-from rankwright.fitting.data import joined
 from rankwright.fitting.fit import fit
-from rankwright.fitting.result import FitResult
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
+from rankwright.rankers.linear_model import LinearModel
 
 Array = npt.NDArray[np.float64]
 
@@ -45,12 +45,6 @@ _MEASURE = "ndcg@10"
 _FOLDS = 5
 _TESTED = 1000  # queries of a synthetic collection that are tested on
 _PART_TRAINED_ON = 0.75
-_PATIENCE = 50  # trees without a gain
-# Leaves, learning rates, least documents in a leaf, most trees. Many documents get larger leaves, slower learning
-# and more trees.
-_GRID = ((4, 31), (0.05, 0.1), (20, 100), (500,))
-_GRID_FOR_MANY = ((4, 15), (0.05,), (100, 500), (1500,))
-_MANY_DOCUMENTS = 20_000
 _SERVING_S = 0.2
 _THREADS = "RANKWRIGHT_THREADS"
 
@@ -58,20 +52,24 @@ CHOSEN, FEW, TREES, TREES_TRAIN = "fit, best", "fit, few features", "LambdaMART"
 
 
 class _Trained(NamedTuple):
-    """A ranker: how it scores, what its training took, and what it needs."""
+    """A ranker: how it scores, once for each seed it was trained with, what training took, and what it needs."""
 
-    scores: Callable[[rw.Queries], Array]
+    scorers: Sequence[Callable[[rw.Queries], Array]]
     seconds: float
-    n_features: int
+    n_features: float
 
 
-class _Run(NamedTuple):
-    """One draw or fold: NDCG@10 of each system and test query, and what both sides took."""
+@dataclass(frozen=True)
+class _Tested:
+    """A ranker on the test queries of a draw or fold: NDCG@10 of each, the mean over seeds; and what it took."""
 
-    values: dict[str, Array]
-    seconds: dict[str, float]
-    n_features: dict[str, int]
-    nanoseconds: dict[str, float]
+    values: list[float]
+    seconds: float
+    n_features: float
+    nanoseconds: float
+
+
+_Run = dict[str, _Tested]  # the systems of both sides on one draw or fold, by name
 
 
 @dataclass(frozen=True)
@@ -157,88 +155,53 @@ def _divided(judged: rw.Queries, test: rw.Queries) -> LetorFold:
 def _linear_side(parts: LetorFold) -> dict[str, _Trained]:
     """The best linear ranker, that with few features, and every family with its best setting."""
     start = time.process_time()
-    result = fit(parts.train, valid=parts.vali, measure=_MEASURE, rule="best")
+    best = fit(parts.train, valid=parts.vali, measure=_MEASURE, rule="best")
     taken = time.process_time() - start
-    titles = [entry.family.title for entry in result.entries]
-    families = {title: _scoring(model.coef_, taken) for title, model in zip(titles, result.models, strict=True)}
-    return {CHOSEN: _scoring(result.model.coef_, taken), FEW: _scoring(_few_weights(result), taken), **families}
+    few = fit(parts.train, valid=parts.vali, measure=_MEASURE)
+    titles = [entry.family.title for entry in best.entries]
+    families = {title: _scoring(model, taken) for title, model in zip(titles, best.models, strict=True)}
+    return {CHOSEN: _scoring(best.model, taken), FEW: _scoring(few.model, taken), **families}
 
 
-def _few_weights(result: FitResult) -> Array:
-    """What `fit` gives by its default rule, from what it has judged already."""
-    entries = [entry_of(judged, result.measure, "one-standard-error") for judged in result.judged]
-    entry = entries[choose(entries, result.measure, "one-standard-error")]
-    weights: Array = entry.family.weights(result.data.whole, [entry.setting])[0] / result.data.scale
-    return weights
-
-
-def _scoring(weights: Array, taken: float) -> _Trained:
-    used = np.flatnonzero(weights)
-    return _Trained(lambda queries: queries.X @ weights.astype(queries.X.dtype), taken, len(used))
+def _scoring(model: LinearModel, taken: float) -> _Trained:
+    return _Trained([model.predict], taken, float(len(model.formula().used)))
 
 
 def _tree_side(parts: LetorFold) -> dict[str, _Trained]:
-    """LambdaMART with the leaves, rate and least documents that validate best, and as many trees as do."""
-    import lightgbm
-
+    """LambdaMART, tuned on the validation queries."""
     start = time.process_time()
-    tried = [_boosted(parts, parameters) for parameters in _grid(parts.train.n_documents)]
-    best, parameters = max(tried, key=lambda one: one[0].best_score["valid_0"]["ndcg@10"])
-    parameters["num_iterations"] = best.best_iteration
-    again = lightgbm.train(parameters, _dataset(joined(parts.train, parts.vali)))
+    found = tuned(parts)
     taken = time.process_time() - start
-    return {TREES: _tree_scoring(again, taken), TREES_TRAIN: _tree_scoring(best, taken)}
+    return {TREES: _tree_scoring(found.on_all, taken), TREES_TRAIN: _tree_scoring(found.on_training_part, taken)}
 
 
-def _grid(n_documents: int) -> Iterator[dict[str, Any]]:
-    for leaves, rate, least, trees in product(*(_GRID if n_documents < _MANY_DOCUMENTS else _GRID_FOR_MANY)):
-        yield {
-            "objective": "lambdarank",
-            "metric": "ndcg",
-            "eval_at": [10],
-            "num_leaves": leaves,
-            "learning_rate": rate,
-            "min_data_in_leaf": least,
-            "num_iterations": trees,
-            "num_threads": 1,
-            "verbosity": -1,
-        }
+def _tree_scoring(boosters: Sequence[Any], taken: float) -> _Trained:
+    used = [np.count_nonzero(booster.feature_importance(iteration=booster.best_iteration)) for booster in boosters]
+    scorers = [partial(_tree_scores, booster) for booster in boosters]
+    return _Trained(scorers, taken, float(np.mean(used)))
 
 
-def _boosted(parts: LetorFold, parameters: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    import lightgbm
-
-    train = _dataset(parts.train)
-    valid = _dataset(parts.vali, reference=train)
-    stop = lightgbm.early_stopping(_PATIENCE, verbose=False)
-    return lightgbm.train(parameters, train, valid_sets=[valid], callbacks=[stop]), parameters
+def _tree_scores(booster: Any, queries: rw.Queries) -> Array:
+    scores: Array = booster.predict(queries.X, num_threads=1)
+    return scores
 
 
-def _dataset(queries: rw.Queries, **options: Any) -> Any:
-    """The gains of grades are 2^y − 1 unless told otherwise."""
-    import lightgbm
-
-    return lightgbm.Dataset(queries.X, queries.y, group=queries.sizes, **options)
-
-
-def _tree_scoring(booster: Any, taken: float) -> _Trained:
-    used = int(np.count_nonzero(booster.feature_importance(iteration=booster.best_iteration)))
-    return _Trained(lambda queries: booster.predict(queries.X, num_threads=1), taken, used)
+_SIDES = {"linear": _linear_side, "LambdaMART": _tree_side}
 
 
 # Measuring
 
 
-def _measured(parts: LetorFold) -> _Run:
-    """Both sides on the same parts."""
+def _measured(side: str, parts: LetorFold) -> _Run:
+    """The rankers of one side, trained and tested."""
     with _one_thread():
-        trained = {**_linear_side(parts), **_tree_side(parts)}
-        return _Run(
-            {name: _values(one.scores(parts.test), parts.test) for name, one in trained.items()},
-            {name: one.seconds for name, one in trained.items()},
-            {name: one.n_features for name, one in trained.items()},
-            {name: _serving(trained[name], parts.test) for name in (CHOSEN, FEW, TREES)},
-        )
+        return {name: _tested(trained, parts.test) for name, trained in _SIDES[side](parts).items()}
+
+
+def _tested(trained: _Trained, queries: rw.Queries) -> _Tested:
+    values = np.mean([_values(scores(queries), queries) for scores in trained.scorers], axis=0)
+    nanoseconds = _serving(trained.scorers[0], queries)
+    return _Tested(values.tolist(), trained.seconds, trained.n_features, nanoseconds)
 
 
 def _values(scores: Array, queries: rw.Queries) -> Array:
@@ -246,11 +209,11 @@ def _values(scores: Array, queries: rw.Queries) -> Array:
     return next(iter(evaluation.values.values()))
 
 
-def _serving(trained: _Trained, queries: rw.Queries) -> float:
+def _serving(scores: Callable[[rw.Queries], Array], queries: rw.Queries) -> float:
     """Nanoseconds to score a document, all at once, its features lying ready."""
     calls, start = 0, time.process_time()
     while time.process_time() - start < _SERVING_S:
-        trained.scores(queries)
+        scores(queries)
         calls += 1
     return 1e9 * (time.process_time() - start) / (calls * queries.n_documents)
 
@@ -268,25 +231,26 @@ def _one_thread() -> Iterator[None]:
             os.environ[_THREADS] = before
 
 
-def _cell(one: _Set, size: int | None, seeds: int) -> Cell:
+def _cell(one: _Set, all_parts: Sequence[LetorFold], runs: Sequence[_Run]) -> Cell:
     """All draws of a size, or all folds."""
-    all_parts = [one.parts(size, seed) for seed in range(seeds)]
-    runs = [_measured(parts) for parts in all_parts]
     judged = [parts.train.n_queries + parts.vali.n_queries for parts in all_parts]
     documents = [parts.train.n_documents + parts.vali.n_documents for parts in all_parts]
-    less = {name: [run.values[name] - run.values[TREES] for run in runs] for name in (CHOSEN, FEW)}
+    values = {name: [np.array(run[name].values) for run in runs] for name in runs[0]}
+    less = {
+        name: [ours - trees for ours, trees in zip(values[name], values[TREES], strict=True)] for name in (CHOSEN, FEW)
+    }
     return Cell(
         one.name,
         round(float(np.mean(judged))),
         round(float(np.mean(documents))),
         len(runs),
         all_parts[0].test.n_queries if one.same_test else sum(parts.test.n_queries for parts in all_parts),
-        {name: float(np.concatenate([run.values[name] for run in runs]).mean()) for name in runs[0].values},
-        {name: _tested(_by_query(values, one.same_test)) for name, values in less.items()},
-        {name: sum(bool(values.mean() > 0) for values in by_run) for name, by_run in less.items()},
-        {name: float(np.median([run.seconds[name] for run in runs])) for name in (CHOSEN, TREES)},
-        {name: float(np.mean([run.n_features[name] for run in runs])) for name in (CHOSEN, FEW, TREES)},
-        {name: float(np.median([run.nanoseconds[name] for run in runs])) for name in (CHOSEN, FEW, TREES)},
+        {name: float(np.concatenate(by_run).mean()) for name, by_run in values.items()},
+        {name: _difference(_by_query(by_run, one.same_test)) for name, by_run in less.items()},
+        {name: sum(bool(differences.mean() > 0) for differences in by_run) for name, by_run in less.items()},
+        {name: float(np.median([run[name].seconds for run in runs])) for name in (CHOSEN, TREES)},
+        {name: float(np.mean([run[name].n_features for run in runs])) for name in (CHOSEN, FEW, TREES)},
+        {name: float(np.median([run[name].nanoseconds for run in runs])) for name in (CHOSEN, FEW, TREES)},
     )
 
 
@@ -295,7 +259,7 @@ def _by_query(differences: list[Array], same_test: bool) -> Array:
     return np.mean(differences, axis=0) if same_test else np.concatenate(differences)
 
 
-def _tested(differences: Array) -> tuple[float, float, float, float]:
+def _difference(differences: Array) -> tuple[float, float, float, float]:
     return (float(differences.mean()), *bootstrap_interval(differences), wilcoxon_test(differences))
 
 
@@ -365,34 +329,47 @@ def _available() -> list[str]:
 
 
 def _cells(names: Sequence[str], seeds: int, kept: Path | None) -> Iterator[Cell]:
-    """Every size of the collections; those in the file are taken from it, and others added."""
-    done = {}
-    if kept is not None and kept.is_file():
-        for line in kept.read_text().splitlines():
-            key, cell = json.loads(line)
-            done[tuple(key)] = Cell(**cell)
-    _measured(_linear(0.5, 20, 0))  # compiles
+    """Every size of the collections, one after the other."""
+    _measured("linear", _linear(0.5, 20, 0))  # compiles
     for name in names:
         one = _sets()[name]
         for size, most in one.draws.items():
-            key = (name, size, most if size is None else min(seeds, most))
-            if key not in done:
-                done[key] = _cell(one, size, key[2])
-                if kept is not None:
-                    with kept.open("a") as file:
-                        file.write(json.dumps([key, asdict(done[key])]) + "\n")
-            yield done[key]
+            draws = range(most if size is None else min(seeds, most))
+            all_parts = [one.parts(size, seed) for seed in draws]
+            keys = [f"{name}-{'folds' if size is None else size}-{seed}" for seed in draws]
+            yield _cell(one, all_parts, [_run(key, parts, kept) for key, parts in zip(keys, all_parts, strict=True)])
+
+
+def _run(key: str, parts: LetorFold, kept: Path | None) -> _Run:
+    """Both sides; one that has its file in the folder is taken from there, another gets one."""
+    run: _Run = {}
+    for side in _SIDES:
+        file = None if kept is None else kept / f"{key}-{side}.json"
+        if file is not None and file.is_file():
+            run |= {name: _Tested(**tested) for name, tested in json.loads(file.read_text()).items()}
+            continue
+        measured = _measured(side, parts)
+        if file is not None:
+            with atomic_path(file) as path:
+                path.write_text(json.dumps({name: asdict(tested) for name, tested in measured.items()}))
+        run |= measured
+    return run
 
 
 def main() -> None:
-    """Print the three tables."""
+    """Print rows as they come, and then the three tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choose", description=__doc__)
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"some of {', '.join(_sets())} (default: all there are)")
     parser.add_argument("--seeds", type=int, default=3, help="draws of each synthetic size at most (default: 3)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="keep what is done here")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep what is done here")
     arguments = parser.parse_args()
-    cells = list(_cells(arguments.sets or _available(), arguments.seeds, arguments.out))
-    print(quality_table(cells), family_table(cells), cost_table(cells), sep="\n\n")
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    cells: list[Cell] = []
+    for cell in _cells(arguments.sets or _available(), arguments.seeds, arguments.out):
+        cells.append(cell)
+        print(quality_table([cell]).splitlines()[-1], flush=True)
+    print("", quality_table(cells), family_table(cells), cost_table(cells), sep="\n\n")
 
 
 if __name__ == "__main__":

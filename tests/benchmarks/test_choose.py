@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from benchmarks import choose
+from benchmarks import choose, lambdamart
 from rankwright.datasets import LetorFold, make_queries
 from rankwright.fitting.fit import fit
 
@@ -16,10 +18,12 @@ def parts() -> LetorFold:
     return LetorFold(made[:30], made[30:40], made[40:])
 
 
-def test_few_features_are_those_of_the_default_rule(parts: LetorFold) -> None:
-    best = fit(parts.train, valid=parts.vali, rule="best")
-    default = fit(parts.train, valid=parts.vali)
-    np.testing.assert_allclose(choose._few_weights(best), default.model.coef_, rtol=1e-9)
+def test_both_rules_and_every_family_are_scored(parts: LetorFold) -> None:
+    sides = choose._linear_side(parts)
+    for name, rule in ((choose.CHOSEN, "best"), (choose.FEW, "one-standard-error")):
+        model = fit(parts.train, valid=parts.vali, rule=rule).model
+        np.testing.assert_array_equal(sides[name].scorers[0](parts.test), model.predict(parts.test))
+    assert {"RankRLS", "structured"} < set(sides)
 
 
 def test_judged_queries_are_divided_and_none_is_tested_on() -> None:
@@ -37,7 +41,7 @@ def test_a_larger_sample_contains_the_smaller_one_and_is_tested_alike() -> None:
 
 
 def test_positive_differences_say_that_linear_is_ahead() -> None:
-    mean, low, high, p = choose._tested(np.linspace(0.01, 0.2, 50))
+    mean, low, high, p = choose._difference(np.linspace(0.01, 0.2, 50))
     assert 0 < low < mean < high
     assert p < 0.001
 
@@ -79,6 +83,59 @@ def test_the_threads_of_the_environment_are_put_back(monkeypatch: pytest.MonkeyP
     assert thread_count() == 3
 
 
+def test_the_values_of_a_ranker_are_means_over_its_seeds(parts: LetorFold) -> None:
+    import rankwright as rw
+
+    columns = [lambda queries: queries.X[:, 0], lambda queries: queries.X[:, 1]]
+    expected = [rw.evaluate(parts.test.X[:, j], parts.test, "ndcg@10").values[rw.nDCG @ 10] for j in (0, 1)]
+    tested = choose._tested(choose._Trained(columns, 1.0, 2.0), parts.test)
+    np.testing.assert_allclose(tested.values, (expected[0] + expected[1]) / 2)
+
+
+def test_a_side_that_is_done_is_not_measured_again(
+    parts: LetorFold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its file is gone, a side is measured again, and the other is not."""
+    measured = []
+
+    def measure(side: str, _: LetorFold) -> dict[str, choose._Tested]:
+        measured.append(side)
+        return {f"ranker of {side}": choose._Tested([0.25, 1 / 3], 1.5, 4.0, 10.0)}
+
+    monkeypatch.setattr(choose, "_measured", measure)
+    first = choose._run("a-50-0", parts, tmp_path)
+    assert choose._run("a-50-0", parts, tmp_path) == first
+    assert measured == ["linear", "LambdaMART"]
+    (tmp_path / "a-50-0-linear.json").unlink()
+    assert choose._run("a-50-0", parts, tmp_path) == first
+    assert measured == ["linear", "LambdaMART", "linear"]
+
+
+@pytest.mark.parametrize("n_documents", [1000, 100_000])
+def test_the_grid_has_trees_on_all_data_and_on_parts_of_it(n_documents: int) -> None:
+    tried = list(lambdamart.configurations(lambdamart.grid_for(n_documents)))
+    assert len(tried) == len({tuple(map(str, one.values())) for one in tried}) == 18
+    samples = {(one["bagging_fraction"], one["feature_fraction"]) for one in tried}
+    assert (1.0, 1.0) in samples
+    assert any(queries < 1 and features < 1 for queries, features in samples)
+    assert all(one["bagging_by_query"] and one["bagging_freq"] for one in tried)
+
+
+@pytest.mark.peers
+def test_lambdamart_takes_the_configuration_that_validates_best(parts: LetorFold) -> None:
+    """Held against training each again: none has a greater mean over seeds."""
+    grid = lambdamart.grid_for(parts.train.n_documents)
+    found = lambdamart.tuned(parts)
+    reached = {}
+    for one in lambdamart.configurations(grid):
+        boosters = [lambdamart._stopped(parts, one, seed) for seed in range(grid.seeds)]
+        key = tuple(one[name] for name in ("num_leaves", "min_data_in_leaf", "bagging_fraction"))
+        reached[key] = np.mean([booster.best_score["valid_0"]["ndcg@10"] for booster in boosters])
+    chosen = tuple(found.parameters[name] for name in ("num_leaves", "min_data_in_leaf", "bagging_fraction"))
+    assert reached[chosen] == max(reached.values())
+    assert all(one.num_trees() == found.parameters["num_iterations"] for one in found.on_all)
+
+
 @pytest.mark.peers
 def test_lambdamart_learns_a_truth_of_one_step(parts: LetorFold) -> None:
     """Grades that one threshold tells are found by trees, and the parameters are taken from the grid."""
@@ -88,6 +145,6 @@ def test_lambdamart_learns_a_truth_of_one_step(parts: LetorFold) -> None:
     trained = choose._tree_side(stepped)
     by_query = np.split(stepped.test.y, np.cumsum(stepped.test.sizes)[:-1])
     has_both = [0 < grades.sum() < len(grades) for grades in by_query]
-    values = choose._values(trained[choose.TREES].scores(stepped.test), stepped.test)
+    values = np.array(choose._tested(trained[choose.TREES], stepped.test).values)
     assert values[np.array(has_both)].mean() > 0.95
     assert trained[choose.TREES].n_features < 6

@@ -72,8 +72,7 @@ def test_a_model_knows_its_features_and_values(run, folder):
     model = rw.load_model("r/model.json")
     assert model.feature_names_in_.tolist() == ["kind=book", "kind=shoe", "kind=toy", "bm25", "clicks"]
     expected = [
-        model.formula().weights
-        @ [row["kind"] == "book", row["kind"] == "shoe", row["kind"] == "toy", row["bm25"], row["clicks"]]
+        model.coef_ @ [row["kind"] == "book", row["kind"] == "shoe", row["kind"] == "toy", row["bm25"], row["clicks"]]
         for row in rows(2, ["book", "shoe", "garden"])
     ]
     for data in ("test.csv", "test.jsonl"):

@@ -60,6 +60,39 @@ def test_a_model_with_an_intercept_is_exported_with_a_warning(run, queries, tmp_
     assert ran.err.startswith("warning: linear models of solr have no intercept")
 
 
+@pytest.fixture(name="by_query")
+def model_file_with_query_means(queries, tmp_path):
+    x = np.where(queries.X > 1, np.nan, queries.X)
+    ranker = rw.RankRLS(missing="query-mean").fit(rw.Queries(x, queries.y, queries.qid, feature_names=NAMES))
+    rw.save_model(ranker, tmp_path / "by_query.json")
+    return tmp_path / "by_query.json"
+
+
+@pytest.mark.parametrize("nulls", ["model", "zero", "null"])
+def test_query_means_are_taken_over_a_column_of_query_ids(run, by_query, nulls):
+    ran = run("export", by_query, "--to", "sql", "--query-column", "query id", "--nulls", nulls)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == rw.export_model(rw.load_model(by_query), "sql", query_column="query id", nulls=nulls)
+    assert ('OVER (PARTITION BY "query id")' in ran.out) == (nulls == "model")
+
+
+def test_what_query_means_need_is_told(run, by_query):
+    ran = run("export", by_query, "--to", "sql")
+    assert ran.code == 2
+    assert "name the column of query ids by query_column (--query-column)" in ran.err
+    ran = run("export", by_query, "--to", "solr")
+    assert ran.code == 2
+    assert "solr cannot fill in a missing value by the mean of its query: SQL, ONNX and Python can" in ran.err
+
+
+def test_defaults_of_missing_values_are_told(run, queries, tmp_path):
+    x = np.where(queries.X > 1, np.nan, queries.X)
+    rw.save_model(rw.RankRLS().fit(rw.Queries(x, queries.y, queries.qid, feature_names=NAMES)), tmp_path / "m.json")
+    ran = run("export", tmp_path / "m.json", "--to", "solr")
+    assert ran.code == 0
+    assert ran.err.startswith("warning: a model of solr has no place for missing values: give each feature that may be")
+
+
 def test_a_model_behind_a_scaler_is_exported_with_it(run, queries, tmp_path):
     path, scaler = tmp_path / "model.json", rw.GlobalStandardScaler().fit(queries.X)
     ranker = rw.RankRLS().fit(rw.normalised(queries, scaler))

@@ -7,7 +7,11 @@ computes in float64. Vespa computes in float64.
 from __future__ import annotations
 
 import json
+import math
+import operator
 import re
+from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 
@@ -105,12 +109,17 @@ def ranklib(text, row):
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w(])"
-    r"|(?P<feature>[A-Za-z_]\w*(?:\([^()]*\))?(?:\.\w+)*)|(?P<mark>[-+*>,()]))"
+    r"|(?P<function>(?:isNan|log)(?=\())|(?P<feature>[A-Za-z_]\w*(?:\([^()]*\))?(?:\.\w+)*)|(?P<mark><=|[-+*/<>,()]))"
 )
 
 
 class Vespa:
-    """The grammar of ranking expressions, as far as sums, products, comparisons, brackets and ``if`` go."""
+    """The grammar of ranking expressions, as far as sums, products, comparisons, brackets, ``if``, isNan and log go.
+
+    As in Vespa, what cannot be computed is NaN, and a comparison with NaN is false. ``depth`` tells how brackets nest.
+    """
+
+    _COMPARED: ClassVar = {">": operator.gt, "<": operator.lt, "<=": operator.le}
 
     def __init__(self, profile, features):
         found = re.fullmatch(
@@ -129,23 +138,27 @@ class Vespa:
             self._tokens.append(("if" if word == "if" else token.lastgroup, word))
             place = token.end()
         self._tokens.append(("end", ""))
+        marks = [word for kind, word in self._tokens if kind == "mark"]
+        self.depth = max(accumulate((mark == "(") - (mark == ")") for mark in marks), default=0)
+        self._tokens.reverse()  # the next is the last
 
     def score(self):
         value = self._comparison()
         assert self._tokens == [("end", "")]
-        return value
+        return float(value)
 
     def _take(self, *marks):
-        if self._tokens[0][1] in marks and self._tokens[0][0] in ("mark", "if"):
-            return self._tokens.pop(0)[1]
+        if self._tokens[-1][1] in marks and self._tokens[-1][0] in ("mark", "if", "function"):
+            return self._tokens.pop()[1]
         return None
 
     def _expect(self, mark):
-        assert self._take(mark), self._tokens[:3]
+        assert self._take(mark), self._tokens[-3:]
 
     def _comparison(self):
         left = self._sum()
-        return left > self._sum() if self._take(">") else left
+        sign = self._take(*self._COMPARED)
+        return self._COMPARED[sign](left, self._sum()) if sign else left
 
     def _sum(self):
         total = self._product()
@@ -156,8 +169,9 @@ class Vespa:
 
     def _product(self):
         product = self._value()
-        while self._take("*"):
-            product *= self._value()
+        while sign := self._take("*", "/"):
+            factor = self._value()
+            product = product * factor if sign == "*" else product / factor
         return product
 
     def _value(self):
@@ -175,7 +189,12 @@ class Vespa:
                 parts.append(self._comparison())
             self._expect(")")
             return parts[1] if parts[0] else parts[2]
-        kind, text = self._tokens.pop(0)
+        if function := self._take("isNan", "log"):
+            self._expect("(")
+            value = self._comparison()
+            self._expect(")")
+            return math.isnan(value) if function == "isNan" else math.log(value) if value > 0 else math.nan
+        kind, text = self._tokens.pop()
         assert kind in ("number", "feature"), text
         return float(text) if kind == "number" else self._features[text]
 
@@ -190,14 +209,15 @@ def python(text, document):
     return namespace["score"](document)
 
 
-def sqlite(expression, columns, rows, table="docs"):
-    """The value of an expression for each row of a table with these columns."""
+def sqlite(expression, columns, rows, table="docs", n_texts=0):
+    """The value of an expression for each row of a table with these columns, of which the first hold texts."""
     import sqlite3
 
     def quoted(name):
         return '"' + name.replace('"', '""') + '"'
 
     base = sqlite3.connect(":memory:")
-    base.execute(f"CREATE TABLE {quoted(table)} ({', '.join(f'{quoted(name)} REAL' for name in columns)})")
+    kinds = (f"{quoted(name)} {'TEXT' if place < n_texts else 'REAL'}" for place, name in enumerate(columns))
+    base.execute(f"CREATE TABLE {quoted(table)} ({', '.join(kinds)})")
     base.executemany(f"INSERT INTO {quoted(table)} VALUES ({', '.join('?' * len(columns))})", rows)
     return [row[0] for row in base.execute(f"SELECT {expression} FROM {quoted(table)} ORDER BY rowid")]

@@ -4,6 +4,7 @@ import numpy as np
 
 import rankwright as rw
 from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import Filling
 from rankwright.rankers.linear_model import LinearModel
 
 
@@ -15,6 +16,19 @@ def linear(weights, *, intercept=0.0, names=None):
         parameters={},
         training={},
     )
+
+
+def of_formula(formula, *, names=None):
+    """The model that computes a formula, with transforms and missing values."""
+    return LinearModel.of(formula, feature_names=names, ranker="RankRLS", parameters={}, training={})
+
+
+def filled(weights, values, scores=None, *, by_query=False, intercept=0.0, transforms=None, names=None):
+    """weight · value + score is what a missing feature adds to the score."""
+    filling = Filling(np.asarray(values, dtype=float), by_query)
+    added = np.zeros(len(values)) if scores is None else np.asarray(scores, dtype=float)
+    weights = np.asarray(weights, dtype=float)
+    return of_formula(Formula(weights, intercept, transforms or {}, filling, added), names=names)
 
 
 def stumps(features, thresholds, weights=None, *, n_features=None):

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from tests.export.models import linear, stumps
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.transforms import Log, Quantile
+from tests.export.models import filled, linear, of_formula, stumps
+from tests.export.plain_formula import TRANSFORMS, by_hand, holey_documents, nulls
 
 pytestmark = pytest.mark.peers
 
@@ -136,3 +139,89 @@ def test_duckdb_is_not_nested_too_deep():
     model = linear(rng.normal(size=1500))
     scores = run_duckdb(rw.export_model(model, "sql"), x.tolist(), names)
     np.testing.assert_allclose(scores, model.predict(x), rtol=1e-9)
+
+
+# Missing values, logarithms and quantiles
+
+
+def holey_model(transforms, *, by_query=False):
+    weights, values, scores = [0.7, -0.4, 1.3, 0.0, 0.25], [0.2, 0.3, -1.0, 5.0, 0.125], [0.0, 0.75, -0.5, 2.0, 0.0]
+    model = filled(weights, values, scores, by_query=by_query, intercept=0.5, transforms=transforms)
+    model.feature_names_in_ = np.array(NAMES[:5], dtype=object)
+    return model
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-12)])
+@pytest.mark.parametrize("transforms", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize("by_query", [False, True])
+def test_onnx_fills_in_and_indicates(transforms, by_query, dtype, tolerance):
+    (x, qid), model = holey_documents(), holey_model(transforms, by_query=by_query)
+    expected = by_hand(model.formula(), x, qid)
+    content = rw.export_model(model, "onnx", dtype=dtype)
+    atol = tolerance * np.ptp(expected)
+    if not by_query:
+        np.testing.assert_allclose(run_onnx(content, x), expected, rtol=0, atol=atol)
+        return
+    for query in set(qid):  # the documents of one query at a time
+        rows = qid == query
+        np.testing.assert_allclose(run_onnx(content, x[rows]), expected[rows], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("transforms", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_onnx_gives_nan_where_the_model_knows_no_missing_values(transforms, dtype):
+    model = of_formula(Formula(np.ones(5), 0.0, transforms), names=NAMES[:5])
+    x = np.ones((6, 5))
+    x[range(5), range(5)] = np.nan
+    scores = run_onnx(rw.export_model(model, "onnx", dtype=dtype), x)
+    assert np.isnan(scores).tolist() == [True] * 5 + [False]
+    assert scores[5] == pytest.approx(model.predict(rw.Queries(x[5:], [0]))[0], rel=1e-6)
+
+
+def test_onnx_in_float32_refuses_numbers_of_missing_values_that_it_cannot_hold():
+    for model in (filled([1e39], [0.0]), filled([1.0], [1e39]), filled([1.0], [0.0], [-1e39])):
+        with pytest.raises(rw.ParameterError, match=r"1e\+39.* too large for float32, in which this target computes"):
+            rw.export_model(model, "onnx")
+        rw.export_model(model, "onnx", dtype="float64")
+    with pytest.raises(rw.ParameterError, match="the weight of feature 'f1' is 1e-41, which is too small for float32"):
+        rw.export_model(filled([1e-41], [0.0]), "onnx")
+
+
+def test_a_wide_onnx_graph_is_small_without_transforms():
+    import onnx
+
+    model = filled(*np.random.default_rng(0).normal(size=(3, 2000)))
+    assert len(onnx.load_from_string(rw.export_model(model, "onnx")).graph.node) < 10
+
+
+@pytest.mark.parametrize("transforms", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize("by_query", [False, True])
+@pytest.mark.parametrize("table", [None, "docs"])
+def test_duckdb_fills_in_and_indicates(transforms, by_query, table):
+    (x, qid), model = holey_documents(), holey_model(transforms, by_query=by_query)
+    codes = np.unique(qid, return_inverse=True)[1]
+    rows = np.column_stack([codes, nulls(x)]).tolist()
+    expression = rw.export_model(model, "sql", table=table, query_column='the "query"' if by_query else None)
+    scores = run_duckdb(expression, rows, ['the "query"', *NAMES[:5]])
+    np.testing.assert_allclose(scores, by_hand(model.formula(), x, qid), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "DECIMAL(18, 3)", "FLOAT"])
+def test_duckdb_takes_logarithms_and_quantiles_of_any_number(kind):
+    model = filled([1.0, 2.0], [0.5, 0.25], transforms={0: Log(4.0), 1: Quantile((0.0, 2.0, 8.0), (0.0, 0.5, 1.0))})
+    expression = rw.export_model(model, "sql")
+    scores = run_duckdb(expression, [(3, 5), (-3, None), (None, 9)], ["f1", "f2"], kind)
+    assert scores == pytest.approx([np.log(1.75) + 1.5, 0.5 - np.log(1.75), 2.5], rel=1e-14)
+
+
+@pytest.mark.parametrize("by_query", [False, True])
+def test_wide_models_with_missing_values_are_not_nested_too_deep_in_duckdb(by_query):
+    rng = np.random.default_rng(0)
+    n = 1200
+    x = rng.normal(size=(4, n))
+    x[rng.random(x.shape) < 0.4] = np.nan
+    model, qid = filled(*rng.normal(size=(3, n)), by_query=by_query), np.zeros(4)
+    rows = np.column_stack([qid, nulls(x)]).tolist()
+    expression = rw.export_model(model, "sql", query_column="qid" if by_query else None)
+    scores = run_duckdb(expression, rows, ["qid", *(f"f{number}" for number in range(1, n + 1))])
+    np.testing.assert_allclose(scores, by_hand(model.formula(), x, qid), rtol=1e-9, atol=1e-9)

@@ -28,6 +28,9 @@ from rankwright.data.json_lines import read_json_lines
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.svmlight import blocks
 from rankwright.data.table_columns import TableColumns
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import Filling
+from rankwright.preparation.transforms import Log, Quantile
 from rankwright.rankers.model_file import model_text
 from tests.fuzz import arrays, reference
 from tests.fuzz.mutations import mutated, mutated_json
@@ -275,6 +278,14 @@ def check_queries(queries: rw.Queries) -> None:
     same(sum(len(part.y) for part in queries[:50]), int(queries.sizes[:50].sum()), "documents")
 
 
+def _with_transforms() -> rw.LinearModel:
+    """A model with a logarithm, quantiles, and means of queries for missing values."""
+    transforms = {1: Log(0.5), 3: Quantile((-1.0, 0.0, 2.0), (-0.5, 0.0, 0.25))}
+    filling = Filling(np.array([1.0, 0.0, 0.5, 0.0]), by_query=True)
+    formula = Formula(np.array([0.5, -1.0, 0.0, 2.0]), 0.25, transforms, filling, np.array([0.0, 0.25, 1.0, 0.0]))
+    return rw.LinearModel.of(formula, feature_names=None, ranker="RankRLS", parameters={}, training={})
+
+
 class Model(Target):
     """Model files, which must then predict."""
 
@@ -290,6 +301,8 @@ class Model(Target):
             model_text(rw.RegressionRanker().fit(named), training={"data": "x"}),
             model_text(rw.RankRLS(1.0).fit(queries), scaler=scaler),
             model_text(rw.RankBoost(n_rounds=3).fit(named)),
+            model_text(rw.RankRLS(1.0).fit(rw.Queries(np.where(X > 1, np.nan, X), y, qid))),
+            model_text(_with_transforms()),
         ]
         return [text.encode() for text in texts]
 
@@ -307,8 +320,11 @@ class Model(Target):
     def check(self, path: Path) -> None:
         model = rw.load_model(path)
         if model.n_features_in_ <= _SMALL_INDEX:
-            scores = model.predict(np.linspace(-1, 1, 3 * model.n_features_in_).reshape(3, -1))
+            x = np.linspace(-1, 1, 3 * model.n_features_in_).reshape(3, -1)
+            scores = model.predict(x)
             same(scores.shape, (3,), "shape of scores")
+            if isinstance(model, rw.LinearModel) and model.filling_ is not None:
+                model.predict(rw.Queries(np.where(np.eye(*x.shape) > 0, np.nan, x), [0, 1, 2], ["q"] * 3))
         str(model)
 
 

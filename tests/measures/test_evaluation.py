@@ -94,7 +94,7 @@ def test_ranker_objects_are_asked_for_scores():
     ("scores", "problem"),
     [
         ([1.0, np.nan, 2.0], r"row 1 \(query 'a'\): the score is NaN"),
-        ([1.0, 2.0], "3 documents, but scores of shape"),
+        ([1.0, 2.0], "3 documents, but 2 scores"),
         (["x", "y", "z"], "scores must be numbers"),
         (np.zeros((3, 2)), "scores of shape"),
     ],

@@ -14,7 +14,7 @@ from rankwright.cli.output import Exit, Failure, check_output, print_code, readi
 from rankwright.errors import ParameterError, ParseError
 
 # Parameters of the library that are options of the same name.
-_OPTIONS = ("name", "store", "feature_set", "table", "dialect", "nulls", "dtype")
+_OPTIONS = ("name", "store", "feature_set", "table", "dialect", "nulls", "query_column", "dtype")
 
 
 def export(
@@ -53,7 +53,18 @@ def export(
         str | None, typer.Option(metavar="ansi|mysql", help="sql: how to quote names; ansi by default.")
     ] = None,
     nulls: Annotated[
-        str | None, typer.Option(metavar="zero|null", help="sql: how to treat NULL; zero by default.")
+        str | None,
+        typer.Option(
+            metavar="model|zero|null",
+            help="sql: treat NULL as a missing value (model, the default), as 0 (zero), or make the score NULL (null).",
+        ),
+    ] = None,
+    query_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="sql: the column with query ids; needed if the model replaces missing values by query means.",
+        ),
     ] = None,
     dtype: Annotated[
         str | None, typer.Option(metavar="float32|float64", help="onnx: the number type; float32 by default.")
@@ -68,6 +79,7 @@ def export(
       rankwright export model.json --to elasticsearch --name my_model --out body.json
       rankwright export model.json --to vespa --features-map features.json --out my_model.profile
       rankwright export model.json --to sql --table docs
+      rankwright export model.json --to sql --table docs --query-column query_id
       rankwright export model.json --to onnx --out model.onnx
     """
     from rankwright.export import export_model
@@ -76,7 +88,7 @@ def export(
 
     if to not in TARGETS:
         raise ParameterError(f"--to must be one of {', '.join(TARGETS)}, not {to!r}")
-    values = (name, store, feature_set, table, dialect, nulls, dtype)
+    values = (name, store, feature_set, table, dialect, nulls, query_column, dtype)
     options: dict[str, Any] = {
         option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None
     }

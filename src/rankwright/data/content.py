@@ -26,11 +26,11 @@ class Content:
         self.path: Path = input_file(path)
         self._kept = None if self.path.is_file() else self.path.read_bytes()
         with self.raw() as file:
-            self.is_compressed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            self.is_compressed = _is_gzip(file)
 
-    def raw(self) -> BinaryIO:
+    def raw(self) -> io.BufferedReader:
         """The file as it is, compressed or not."""
-        return self.path.open("rb") if self._kept is None else io.BytesIO(self._kept)
+        return self.path.open("rb") if self._kept is None else io.BufferedReader(io.BytesIO(self._kept))
 
     @contextmanager
     def for_arrow(self) -> Iterator[Any]:
@@ -51,16 +51,26 @@ class Content:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The content, uncompressed; damaged gzip is a :class:`ParseError`."""
-        with self.raw() as file:
-            try:
-                yield gzip.GzipFile(fileobj=file, mode="rb") if self.is_compressed else file  # type: ignore[misc]
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise damaged_gzip(self.path, error) from None
+        with self.raw() as file, unpacked(file, self.path) as stream:
+            yield stream
 
     def head(self) -> bytes:
         """How it begins."""
         with self.open() as file:
             return file.read(_HEAD)
+
+
+@contextmanager
+def unpacked(file: io.BufferedReader, path: Path) -> Iterator[BinaryIO]:
+    """The content of an open file, uncompressed if it is compressed; damaged gzip is a :class:`ParseError`."""
+    try:
+        yield gzip.GzipFile(fileobj=file, mode="rb") if _is_gzip(file) else file  # type: ignore[misc]
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise damaged_gzip(path, error) from None
+
+
+def _is_gzip(file: io.BufferedReader) -> bool:
+    return file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
 
 
 def damaged_gzip(path: Path, error: Exception) -> ParseError:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.content import Content
+from rankwright.data.content import Content, unpacked
 from rankwright.data.other_formats import other_format
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
@@ -198,8 +198,9 @@ def _content(path: str | os.PathLike[str], n_lines: int) -> tuple[bytes, int]:
 
 def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
     """A file piece by piece, uncompressed if it is compressed."""
-    with Content(path).open() as file:
-        while chunk := file.read(_CHUNK):
+    # Not as `Content`: of a pipe, no more is kept than is needed.
+    with input_file(path).open("rb") as file, unpacked(file, Path(path)) as stream:
+        while chunk := stream.read(_CHUNK):
             yield chunk
 
 

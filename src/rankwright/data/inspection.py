@@ -96,6 +96,11 @@ class Inspection:
             console.print(self)
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
+    def _repr_html_(self) -> str:
+        from rankwright.data.inspection_tables import inspection_html
+
+        return inspection_html(self)
+
 
 def inspect(queries: Queries) -> Inspection:
     """Look a data set over: its sizes, its grades, and the features and documents that look wrong.

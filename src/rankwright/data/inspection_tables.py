@@ -1,4 +1,4 @@
-"""How an :class:`~rankwright.data.inspection.Inspection` looks on a terminal."""
+"""How an :class:`~rankwright.data.inspection.Inspection` looks on a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from rankwright.data.inspection_findings import findings_of, share_text
+from rankwright.html import Block, notebook_html
 
 if TYPE_CHECKING:
     from rankwright.data.inspection import GradeSummary, Inspection
     from rankwright.data.inspection_missing import MissingValues
 
+Row = tuple[str, str, str]
+
 _MOST_GRADES = 12
 _MOST_MISSING = 10
+_GRADE_HEADER = ("grade", "documents", "share")
+_FINDING_HEADER = ("what to look at", "count", "which, or why")
+_NOTHING = "Nothing looks wrong."
 
 
 def inspection_tables(found: Inspection) -> RenderableType:
@@ -30,11 +36,31 @@ def inspection_tables(found: Inspection) -> RenderableType:
     return Group(*parts, _findings(found))
 
 
+def inspection_html(found: Inspection) -> str:
+    """The same as HTML."""
+    blocks = [Block(rows=_content_cells(found), texts=(0, 2))]
+    if found.grades is not None and found.n_documents:
+        rows = _grade_cells(found.grades, found.n_documents)
+        blocks.append(Block(header=_GRADE_HEADER, rows=rows, texts=()))
+    if found.features.missing:
+        graded = found.grades is not None
+        blocks.append(Block(header=_missing_header(graded), rows=_missing_cells(found.features.missing, graded)))
+    findings = [(what, f"{count:,}", which) for what, count, which in findings_of(found)]
+    blocks.append(Block(header=_FINDING_HEADER, rows=findings, texts=(0, 2), notes=[] if findings else [_NOTHING]))
+    return notebook_html(*blocks)
+
+
 def _contents(found: Inspection) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
+    for row in _content_cells(found):
+        table.add_row(*row)
+    return table
+
+
+def _content_cells(found: Inspection) -> list[Row]:
     spread = found.documents_per_query
     sizes = density = ""
     if spread is not None:
@@ -45,10 +71,11 @@ def _contents(found: Inspection) -> Table:
         density = f", {share_text(found.density)} of the values not zero"
     if found.missing_values:
         density += f", {share_text(found.missing_values / (found.n_documents * found.n_features))} missing"
-    table.add_row("queries", f"{found.n_queries:,}", f"with {found.supervision}")
-    table.add_row("documents", f"{found.n_documents:,}", sizes)
-    table.add_row("features", f"{found.n_features:,}", f"{found.layout} {found.dtype}{density}")
-    return table
+    return [
+        ("queries", f"{found.n_queries:,}", f"with {found.supervision}"),
+        ("documents", f"{found.n_documents:,}", sizes),
+        ("features", f"{found.n_features:,}", f"{found.layout} {found.dtype}{density}"),
+    ]
 
 
 def _table() -> Table:
@@ -57,31 +84,48 @@ def _table() -> Table:
 
 def _grades(grades: GradeSummary, n_documents: int) -> Table:
     table = _table()
-    for header in ("grade", "documents", "share"):
+    for header in _GRADE_HEADER:
         table.add_column(header, justify="right")
-    for count in grades.histogram[:_MOST_GRADES]:
-        table.add_row(f"{count.grade:g}", f"{count.documents:,}", share_text(count.documents / n_documents))
+    for row in _grade_cells(grades, n_documents):
+        table.add_row(*row)
+    return table
+
+
+def _grade_cells(grades: GradeSummary, n_documents: int) -> list[Row]:
+    counts = [(f"{count.grade:g}", count.documents) for count in grades.histogram[:_MOST_GRADES]]
     rest = grades.histogram[_MOST_GRADES:]
     if rest:
-        documents = sum(count.documents for count in rest)
-        table.add_row(f"{len(rest):,} more", f"{documents:,}", share_text(documents / n_documents))
-    return table
+        counts.append((f"{len(rest):,} more", sum(count.documents for count in rest)))
+    return [(grade, f"{documents:,}", share_text(documents / n_documents)) for grade, documents in counts]
 
 
 def _missing(features: Sequence[MissingValues], *, graded: bool) -> Table:
     """Where values are missing, and whether the grade is another there; the features with most missing values first."""
     table = _table()
-    table.add_column("missing", overflow="fold")
-    for header in ("documents", "share", "queries", "wholly", *(("grade without", "grade with") if graded else ())):
+    first, *others = _missing_header(graded)
+    table.add_column(first, overflow="fold")
+    for header in others:
         table.add_column(header, justify="right")
-    ordered = sorted(features, key=lambda it: -it.documents)
-    for it in ordered[:_MOST_MISSING]:
+    rows = _missing_cells(features, graded)
+    for name, *counts in rows[:_MOST_MISSING]:
+        table.add_row(Text(name), *counts)
+    if len(rows) > _MOST_MISSING:
+        table.add_row(f"{len(rows) - _MOST_MISSING:,} more")
+    return table
+
+
+def _missing_header(graded: bool) -> tuple[str, ...]:
+    grades = ("grade without", "grade with") if graded else ()
+    return ("missing", "documents", "share", "queries", "wholly", *grades)
+
+
+def _missing_cells(features: Sequence[MissingValues], graded: bool) -> list[tuple[str, ...]]:
+    rows = []
+    for it in sorted(features, key=lambda each: -each.documents):
         counts = (f"{it.documents:,}", share_text(it.share), f"{it.queries:,}", f"{it.whole_queries:,}")
         grades = (_grade(it.grade_if_missing), _grade(it.grade_if_given)) if graded else ()
-        table.add_row(Text(it.feature), *counts, *grades)
-    if len(ordered) > _MOST_MISSING:
-        table.add_row(f"{len(ordered) - _MOST_MISSING:,} more")
-    return table
+        rows.append((it.feature, *counts, *grades))
+    return rows
 
 
 def _grade(mean: float | None) -> str:
@@ -91,11 +135,12 @@ def _grade(mean: float | None) -> str:
 def _findings(found: Inspection) -> RenderableType:
     rows = findings_of(found)
     if not rows:
-        return Text("Nothing looks wrong.", style="green")
+        return Text(_NOTHING, style="green")
     table = _table()
-    table.add_column("what to look at", style="yellow")
-    table.add_column("count", justify="right", no_wrap=True)
-    table.add_column("which, or why", overflow="fold")
-    for what, count, which in rows:
-        table.add_row(what, f"{count:,}", Text(which))
+    what, count, which = _FINDING_HEADER
+    table.add_column(what, style="yellow")
+    table.add_column(count, justify="right", no_wrap=True)
+    table.add_column(which, overflow="fold")
+    for what, number, which in rows:
+        table.add_row(what, f"{number:,}", Text(which))
     return table

@@ -261,6 +261,11 @@ class Queries:
 
         return to_frame(self, backend)
 
+    def _repr_html_(self) -> str:
+        from rankwright.data.preview import queries_html
+
+        return queries_html(self)
+
     def __repr__(self) -> str:
         supervision = self.supervision
         told: str = supervision.kind

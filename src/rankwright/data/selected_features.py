@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns, chosen_features
+from rankwright.data.width import check_width
 from rankwright.errors import DataError
 
 _NUMBERED = re.compile(r"f([1-9][0-9]{0,9})")
@@ -31,7 +32,7 @@ def of_numbers(queries: Queries, asked: TableColumns, path: str | os.PathLike[st
         if not all(numbers):
             return queries
         columns = [int(number[1]) - 1 for number in numbers if number is not None]
-        return _with(_widened(queries, max(columns, default=0) + 1), columns)
+        return _with(queries, columns)
     words = tuple(_NUMBER.sub(r"\1f\2", word) if _NUMBER.fullmatch(word) else word for word in asked.features)
     try:
         return of_names(queries, replace(asked, features=words))
@@ -43,25 +44,24 @@ def of_names(queries: Queries, asked: TableColumns) -> Queries:
     """The queries with the features that were asked for by names and patterns; all if none were."""
     if asked.features is None:
         return queries
+    if not asked.features:
+        return _with(queries, [])
+    check_width(queries)  # before each of them gets a name
     place = {name: column for column, name in enumerate(queries.feature_names)}
     chosen = chosen_features(tuple(place), replace(asked, one_hot=()), ())
     return _with(queries, [place[each.column] for each in chosen])
 
 
-def _widened(queries: Queries, n_features: int) -> Queries:
-    """The same with columns of zeros, up to so many."""
-    x: Any = queries.X
-    lacking = n_features - queries.n_features
-    if lacking <= 0:
-        return queries
-    if sp.issparse(x):
-        x = sp.csr_array((x.data, x.indices, x.indptr), shape=(queries.n_documents, n_features))
-    else:
-        x = np.hstack([x, np.zeros((queries.n_documents, lacking), x.dtype)])
-    return Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
-
-
 def _with(queries: Queries, columns: list[int]) -> Queries:
+    """The queries with these columns; those beyond the last are 0."""
+    x: Any = queries.X
+    width = max([queries.n_features, *(column + 1 for column in columns)])
+    if sp.issparse(x):
+        x = sp.csr_array((x.data, x.indices, x.indptr), shape=(queries.n_documents, width))[:, columns]
+    else:
+        chosen = np.array(columns, np.intp)
+        inside = chosen < queries.n_features
+        x = np.zeros((queries.n_documents, len(columns)), x.dtype)
+        x[:, inside] = queries.X[:, chosen[inside]]
     names = [queries.feature_name(column) for column in columns]
-    x = queries.X[:, columns]
     return Queries(x, queries.supervision, queries.qid, feature_names=names, doc_ids=queries.doc_ids)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankwright.data.grouping import plain_values
 from rankwright.data.queries import Queries
 from rankwright.data.supervision import FullRanking, Grades, Supervision
 from rankwright.errors import DataError, ParameterError
-from rankwright.explanation.moves import Array, Places
+from rankwright.explanation.moves import Array, Moves, Places
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
@@ -25,6 +26,7 @@ from rankwright.measures.evaluation import evaluate, json_number
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.pipelines import without_pipeline
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.stump_model import StumpRanker
 
@@ -38,7 +40,7 @@ _MOST_IDS = 5
 
 
 def explain(
-    ranker: LinearRanker | StumpRanker,
+    ranker: LinearRanker | StumpRanker | Pipeline,
     queries: Queries,
     query_id: Any,
     *,
@@ -50,6 +52,7 @@ def explain(
     Parameters
     ----------
     ranker : a fitted linear ranker, such as RankSVM, or RankBoost, or a model that was read from a file
+        Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
     queries : Queries
         The query, and others beside it: how far features range is learned from all of them.
     query_id : as in the queries
@@ -69,6 +72,7 @@ def explain(
     >>> change.feature, change.goes_up, change.seen
     ('age', False, 'never')
     """
+    ranker, _ = without_pipeline(ranker, None)
     _check_ranker(ranker)
     chosen, rules = _measure_of(measure, queries), convention_of(convention)
     query = _query_of(queries, query_id)
@@ -246,7 +250,15 @@ class Explanation:
             _parts=self._parts,
             _of_query=self._of_query,
             _of_data=self._of_data,
-            _rank_at=lambda score: _rank_at(self._scores, place, score),
+            _rank_after=lambda moves: self._rank_after(moves, place, int(self._order[high])),
+        )
+
+    def _rank_after(self, moves: Moves, place: int, passed: int) -> int:
+        """The rank of a document that has passed another by moves of its features."""
+        values = self._values[place]
+        scores = self._scores + self._parts.shifts(values, moves)
+        return _rank_at(
+            scores, place, self._parts.score_after(values, moves, float(self._scores[place]), scores, passed)
         )
 
     @cached_property
@@ -343,6 +355,11 @@ class Explanation:
 
         return rich(explanation_sections(self))
 
+    def _repr_html_(self) -> str:
+        from rankwright.explanation.tables import explanation_sections, html
+
+        return html(explanation_sections(self))
+
     __repr__ = __str__
 
 
@@ -365,7 +382,8 @@ def _parts_of(ranker: LinearRanker | StumpRanker, x: Any) -> LinearParts | Stump
     """The parts of scores, of documents of one query."""
     if isinstance(ranker, LinearRanker):
         formula = ranker.formula()
-        return LinearParts(formula, _fill_of(formula, x))
+        by_query = formula.filling is not None and formula.filling.by_query
+        return LinearParts(formula, _fill_of(formula, x), np.isnan(_dense(x, formula.used)) if by_query else None)
     return StumpParts(*ranker.stumps(), x.shape[1])
 
 

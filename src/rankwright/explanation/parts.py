@@ -13,9 +13,13 @@ import numpy.typing as npt
 from rankwright.explanation.crossings import cheapest_crossings
 from rankwright.explanation.moves import Array, Moves, Places
 from rankwright.preparation.formula import Formula
+from rankwright.preparation.transforms import Quantile, Transform
 from rankwright.rankers.stump_model import stump_scores
 
-# Gains that exceed what is needed by less than this part of all weights are no more than rounding.
+Mask = npt.NDArray[np.bool_]
+
+# Gains that exceed what is needed by less than this part of all weights are no more than rounding; heights of
+# quantiles likewise.
 _ROUNDING = 1e-9
 
 
@@ -23,20 +27,21 @@ class LinearParts:
     """g_j(x) = w_j T_j(x), and w_j · fill_j + v_j where x is missing; T_j(x) is x itself for most features.
 
     ``fill`` is what stands for missing values of the features used, in the query that is explained; None if the model
-    knows of none.
+    knows of none. If it is the mean of the query, ``lacking`` tells which documents lack which features: what changes
+    one document then moves the mean, and with it those that lack the feature.
     """
 
-    def __init__(self, formula: Formula, fill: Array | None = None) -> None:
+    def __init__(self, formula: Formula, fill: Array | None = None, lacking: Mask | None = None) -> None:
         self.columns: Places = formula.used
         self._weights = formula.weights[self.columns]
         used = enumerate(self.columns.tolist())
         self._transforms = {place: formula.transforms[column] for place, column in used if column in formula.transforms}
-        self._missing = None if fill is None else self._weights * fill + formula.extra[self.columns]
+        self._fill, self._added, self._lacking = fill, formula.extra[self.columns], lacking
 
     @property
     def takes_missing(self) -> bool:
         """Whether a missing value has a score."""
-        return self._missing is not None
+        return self._fill is not None
 
     def from_mean(self, values: Array) -> Array:
         """g_j(x_ij) minus its mean over the rows: w_j (x_ij − x̄_j) where nothing is missing or transformed."""
@@ -56,84 +61,134 @@ class LinearParts:
         return not self._transforms and not np.isnan(values).any()
 
     def _heights(self, values: Array) -> Array:
-        heights: Array = self._weights * self._transformed(values)
-        return heights if self._missing is None else np.where(np.isnan(values), self._missing, heights)
+        heights: Array = self._weights * self._filled(values)
+        return heights if self._fill is None else heights + np.where(np.isnan(values), self._added, 0.0)
 
-    def _transformed(self, values: Array) -> Array:
+    def _filled(self, values: Array) -> Array:
+        """T_j, and what stands for it where x is missing."""
         curved = values.copy()
         for place, transform in self._transforms.items():
             curved[..., place] = transform(curved[..., place])
-        return curved
+        return curved if self._fill is None else np.where(np.isnan(values), self._fill, curved)
 
-    def _values_at(self, heights: Array) -> Array:
-        """The values of the features at which T_j is so high; NaN where it never is."""
-        values = heights.copy()
-        for place, transform in self._transforms.items():
-            values[place] = transform.inverse(heights[place])
-        return values
+    # Changes of one document that is to pass another
 
-    def single_moves(self, values: Array, gap: float) -> Moves:
+    def single_moves(self, values: Array, passed: Array, gap: float) -> Moves:
         """T_j⁻¹(T_j(x_j) + gap / w_j): the value of each feature that closes the gap alone, if there is one."""
+        weights = self._relative_weights(values, passed)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            moves = self._moves(values, gap / self._weights, np.full(len(values), gap))
+            moves = self._moves(values, weights, gap / weights, np.full(len(values), gap))
         return moves.take(np.isfinite(moves.bounds))
 
-    def joint_moves(self, values: Array, gap: float, spreads: Array) -> Moves:
+    def joint_moves(self, values: Array, passed: Array, gap: float, spreads: Array) -> Moves:
         """Δ_j = gap · w_j σ_j² / Σ_k w_k² σ_k²: of changes that close the gap, that with the least Σ (Δ_j / σ_j)².
 
         Of a transformed feature, Δ and σ are those of T_j; one that cannot go so far stays as it is.
         """
-        spreads = self._curved_spreads(values, spreads)
+        weights = self._relative_weights(values, passed)
+        spreads = self._curved_spreads(values, weights, spreads)
         while True:
-            steepness = self._weights * spreads
+            steepness = weights * spreads
             movable = np.flatnonzero(steepness)
             largest = np.abs(steepness).max(initial=0.0)
-            if largest == 0:
-                return self._moves(values, np.zeros(len(values)), np.zeros(len(values))).take(movable)
-            share = steepness / largest
-            change = gap / largest / (share @ share) * share * spreads
-            moves = self._moves(values, change, self._weights * change)
+            share = steepness / (largest or 1.0)
+            change = gap / (largest or 1.0) / max(1.0, float(share @ share)) * share * spreads
+            moves = self._moves(values, weights, change, weights * change)
             too_far = ~np.isfinite(moves.bounds) & (spreads != 0)
             if not too_far.any():
                 return moves.take(movable)
             spreads = np.where(too_far, 0.0, spreads)
 
-    def _curved_spreads(self, values: Array, spreads: Array) -> Array:
+    def shifts(self, values: Array, moves: Moves) -> Array | float:
+        """What moves of one document do to the scores of those that lack the features, by the mean of the query."""
+        if self._lacking is None:
+            return 0.0
+        moved = values.copy()
+        moved[moves.places] = moves.bounds
+        shift = self._weights * (self._filled(moved) - self._filled(values)) / self._n_known(values)
+        shifts: Array = self._lacking[:, moves.places] @ shift[moves.places]
+        return shifts
+
+    def _n_known(self, values: Array) -> Array:
+        """How many documents of the query have each feature once this one has it."""
+        lacking = np.zeros((1, len(values)), bool) if self._lacking is None else self._lacking
+        return np.asarray((~lacking).sum(axis=0) + np.isnan(values), np.float64)
+
+    def _relative_weights(self, values: Array, passed: Array) -> Array:
+        """What T_j adds to the score beyond what it adds to that of the other document, if that goes by the mean."""
+        if self._lacking is None:
+            return self._weights
+        return self._weights * (1 - np.isnan(passed) / self._n_known(values))
+
+    def _levels(self, values: Array, weights: Array) -> Array:
+        """T_j, and of a missing feature the T_j that would score the same; NaN if there is none."""
+        if self._fill is None or not np.isnan(values).any():
+            return self._filled(values)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(np.isnan(values), self._fill + self._added / weights, self._filled(values))
+
+    def _stand_ins(self, values: Array, weights: Array) -> Array:
+        """The values, and for those that are missing the value that would score the same; NaN if there is none."""
+        same = self._levels(values, weights)
+        for place, transform in self._transforms.items():
+            same[place] = transform.inverse(same[place])
+        return np.where(np.isnan(values), same, values)
+
+    def _curved_spreads(self, values: Array, weights: Array, spreads: Array) -> Array:
         """σ of each feature, and of a transformed one how far T goes within σ of the value; 0 if it cannot be moved."""
-        here, curved = self._stand_ins(values), spreads.copy()
+        here, curved = self._stand_ins(values, weights), spreads.copy()
         for place, transform in self._transforms.items():
             low, high = transform(here[place] + np.array([-spreads[place], spreads[place]]))
             curved[place] = (high - low) / 2
         return np.where(np.isfinite(here) & np.isfinite(curved), curved, 0.0)
 
-    def _stand_ins(self, values: Array) -> Array:
-        """The values, and for those that are missing the value that would score the same; NaN if there is none."""
-        if self._missing is None or not np.isnan(values).any():
-            return values
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            same = self._values_at(self._missing / self._weights)
-        return np.where(np.isnan(values), same, values)
-
-    def _moves(self, values: Array, changes: Array, gains: Array) -> Moves:
+    def _moves(self, values: Array, weights: Array, changes: Array, gains: Array) -> Moves:
         """Moves by changes of T_j."""
-        directions, here = np.sign(self._weights), self._stand_ins(values)
-        bounds = here + changes
-        if self._transforms:
-            curved = self._values_at(self._transformed(here) + changes)
-            bounds[list(self._transforms)] = curved[list(self._transforms)]
+        directions = np.sign(self._weights)
+        inclusive = np.zeros(len(values), bool)
+        targets = self._levels(values, weights) + changes
+        bounds = targets.copy()
+        for place, transform in self._transforms.items():
+            bounds[place], inclusive[place] = _value_beyond(transform, float(targets[place]), float(directions[place]))
+            if inclusive[place]:
+                targets[place] = transform(bounds[place])
+        exact = inclusive | (weights != self._weights)
+        with np.errstate(invalid="ignore"):  # targets without end, which are left out
+            gains = np.where(exact, self._weights * targets - self._heights(values), gains)
         return Moves(
             np.arange(len(values)),
-            here,
+            self._stand_ins(values, weights),
             bounds,
             directions,
-            np.zeros(len(values), bool),
-            np.inf * directions,
+            inclusive,
+            np.copysign(np.inf, directions),
             gains,
         )
 
-    def score_after(self, values: Array, moves: Moves, to_pass: float) -> float:
-        """The score when features have just gone far enough to pass another: no more than that."""
-        return float(np.nextafter(to_pass, np.inf))
+    def score_after(self, values: Array, moves: Moves, score: float, scores: Array, passed: int) -> float:
+        """The score when features have just gone far enough to pass another: no more than that if they can stop."""
+        just_above = float(np.nextafter(scores[passed], np.inf))
+        if not moves.inclusive.any():
+            return just_above
+        after = score + float(moves.gains.sum())
+        nearest = float(scores[np.argmin(np.abs(scores - after))])
+        is_tied = abs(nearest - after) <= _ROUNDING * float(np.ptp(scores))
+        return max(just_above, nearest if is_tied else after)
+
+
+def _value_beyond(transform: Transform, target: float, direction: float) -> tuple[float, bool]:
+    """Where T is as high as its target, to be passed; or an end of it that is far enough, and True; NaN if none is."""
+    if isinstance(transform, Quantile):
+        ends = (transform.heights[0], transform.heights[-1])
+        far, near = ends[::-1] if direction > 0 else ends
+        rounding = _ROUNDING * (ends[1] - ends[0])
+        if not (far - target) * direction > rounding:
+            return float("nan"), False
+        if (near - target) * direction > rounding:  # as only a missing value has it: any value will do
+            return transform.knots[0 if direction > 0 else -1], True
+        target = float(np.clip(target, *ends))
+    with np.errstate(over="ignore"):
+        return float(transform.inverse(target)), False
 
 
 class StumpParts:
@@ -163,19 +218,23 @@ class StumpParts:
         columns = [steps.heights[steps.place(column)] for steps, column in zip(self._steps, values.T, strict=True)]
         return np.array(columns).reshape(len(columns), len(values)).T
 
-    def single_moves(self, values: Array, gap: float) -> Moves:
+    def single_moves(self, values: Array, passed: Array, gap: float) -> Moves:
         """Of each feature, the nearest values whose stumps close the gap alone, for those that have such values."""
         needed = gap + self._rounding
         return _joined([_nearest(options, options.gains > needed) for options in self._options(values)])
 
-    def joint_moves(self, values: Array, gap: float, spreads: Array) -> Moves:
+    def joint_moves(self, values: Array, passed: Array, gap: float, spreads: Array) -> Moves:
         """The values whose stumps close the gap together, with the least Σ (Δ_j / σ_j)² there is; none if none do."""
         return cheapest_crossings(_joined(self._options(values)), gap + self._rounding, spreads)
 
     def _options(self, values: Array) -> list[Moves]:
         return [steps.options(k, value) for k, (steps, value) in enumerate(zip(self._steps, values, strict=True))]
 
-    def score_after(self, values: Array, moves: Moves, to_pass: float) -> float:
+    def shifts(self, values: Array, moves: Moves) -> float:
+        """Other documents stay as they are."""
+        return 0.0
+
+    def score_after(self, values: Array, moves: Moves, score: float, scores: Array, passed: int) -> float:
         """The score when features have just gone far enough to pass another, which may be much more."""
         moved = values.copy()
         moved[moves.places] = moves.landing()

@@ -67,16 +67,29 @@ def _centre(values: Array, finite: npt.NDArray[np.bool_], offsets: npt.NDArray[n
 
 
 def _sparse_ranges(x: Any, grouping: Grouping, columns: Places) -> Ranges:
-    """The same for CSR; what is not finite counts as 0, as nearly everything is."""
+    """The same for CSR, from what is stored."""
     values = x[:, columns].astype(np.float64)
-    values.data[~np.isfinite(values.data)] = 0.0
+    finite = np.isfinite(values.data)
+    lacking = sp.csr_array((1.0 * ~finite, values.indices, values.indptr), shape=values.shape)
+    low, high = (_sparse_end(values, finite, least) for least in (True, False))
+    values.data[~finite] = 0.0
     m, sizes = len(grouping.codes), np.diff(grouping.offsets)
     in_query = sp.csr_array((np.ones(m), (grouping.codes, np.arange(m))), shape=(len(sizes), m))
     squares = np.asarray(values.power(2).sum(axis=0)).ravel()
-    of_means = sp.diags_array(1 / np.sqrt(sizes)) @ (in_query @ values)
-    deviations = squares - np.asarray(of_means.power(2).sum(axis=0)).ravel()
-    low, high = (end.toarray().ravel() for end in (values.min(axis=0), values.max(axis=0)))
-    return Ranges(low, high, _spread(deviations, squares, np.full(len(columns), m), _SPARSE_ROUNDING))
+    sums, absent = sp.coo_array(in_query @ values), sp.csr_array(in_query @ lacking)
+    known = np.maximum(sizes[sums.row] - np.asarray(absent[sums.row, sums.col]).ravel(), 1)
+    of_means = np.bincount(sums.col, sums.data**2 / known, minlength=len(columns)).astype(np.float64, copy=False)
+    counts = m - np.asarray(lacking.sum(axis=0)).ravel()
+    return Ranges(low, high, _spread(squares - of_means, squares, counts, _SPARSE_ROUNDING))
+
+
+def _sparse_end(values: Any, finite: npt.NDArray[np.bool_], least: bool) -> Array:
+    """The least or the greatest finite value of each column of a CSR array; infinite if there is none."""
+    end, take = (np.inf, np.minimum) if least else (-np.inf, np.maximum)
+    has_zeros = np.bincount(values.indices, minlength=values.shape[1]) < values.shape[0]
+    ends = np.where(has_zeros, 0.0, end)
+    take.at(ends, values.indices[finite], values.data[finite])
+    return ends
 
 
 def _sum_of_squares(values: Array) -> Array:

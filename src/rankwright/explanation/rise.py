@@ -103,6 +103,11 @@ class Why:
 
         return rich(why_sections(self))
 
+    def _repr_html_(self) -> str:
+        from rankwright.explanation.tables import html, why_sections
+
+        return html(why_sections(self))
+
     __repr__ = __str__
 
 
@@ -176,12 +181,12 @@ class Rise:
     _parts: LinearParts | StumpParts
     _of_query: Ranges
     _of_data: Ranges
-    _rank_at: Callable[[float], int]
+    _rank_after: Callable[[Moves], int]
 
     @cached_property
     def _single(self) -> Moves:
         """Moves that suffice alone: within what has been seen first, and the shorter first."""
-        moves = self._parts.single_moves(self.why.other_values, self.gap)
+        moves = self._parts.single_moves(self.why.other_values, self.why.values, self.gap)
         distance = np.abs(moves.in_spreads(self._of_data.spread))
         return moves.take(np.lexsort((distance, self._seen(moves) == 2)))
 
@@ -199,7 +204,7 @@ class Rise:
 
     @cached_property
     def _joint(self) -> Moves:
-        return self._parts.joint_moves(self.why.other_values, self.gap, self._of_data.spread)
+        return self._parts.joint_moves(self.why.other_values, self.why.values, self.gap, self._of_data.spread)
 
     @cached_property
     def joint(self) -> tuple[Change, ...]:
@@ -221,9 +226,6 @@ class Rise:
         """0, 1 or 2: in this query, in the data, never."""
         in_query = moves.within(self._of_query.low, self._of_query.high)
         return np.where(in_query, 0, np.where(moves.within(self._of_data.low, self._of_data.high), 1, 2))
-
-    def _rank_after(self, moves: Moves) -> int:
-        return self._rank_at(self._parts.score_after(self.why.other_values, moves, self.passed.score))
 
     def _changes(self, moves: Moves, ranks: list[int] | None = None) -> tuple[Change, ...]:
         if ranks is None:
@@ -269,5 +271,10 @@ class Rise:
         from rankwright.explanation.tables import rich, rise_sections
 
         return rich(rise_sections(self))
+
+    def _repr_html_(self) -> str:
+        from rankwright.explanation.tables import html, rise_sections
+
+        return html(rise_sections(self))
 
     __repr__ = __str__

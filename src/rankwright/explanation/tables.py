@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rankwright.explanation.moves import Array
+from rankwright.html import Block, notebook_html
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -89,6 +90,15 @@ def rich(sections: Sequence[Section]) -> RenderableType:
         if section.note:
             parts.append(Text(section.note, style="dim"))
     return Group(*parts)
+
+
+def html(sections: Sequence[Section]) -> str:
+    """The same for a notebook."""
+    blocks = [
+        Block(section.title, section.header, section.rows, section.texts, [section.note] if section.note else [])
+        for section in sections
+    ]
+    return notebook_html(*blocks)
 
 
 def _rich_table(section: Section) -> RenderableType:

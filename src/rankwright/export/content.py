@@ -56,10 +56,12 @@ class Term:
 
     @property
     def default(self) -> float:
-        """The value of x that scores as a missing one does, in a model without transforms."""
+        """The x that scores as a missing one does, in a model without transforms; infinite if there is none."""
         if self.missing is None:
             return 0.0
-        return self.missing.value + (self.missing.score / self.weight if self.missing.score else 0.0)
+        if self.missing.score == 0:
+            return self.missing.value
+        return self.missing.value + self.missing.score / self.weight if self.weight else math.inf
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
+
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps, Term
 
@@ -15,6 +17,7 @@ _WHERE = {
     "opensearch": 'OpenSearch: "missing" of field_value_factor',
     "ranklib": "RankLib: write it into the file of documents",
 }
+_LARGEST = float(np.finfo(np.float32).max)
 _OTHERS = "SQL, Vespa, ONNX and Python can"
 
 
@@ -28,9 +31,10 @@ def check_weights_suffice(content: Linear | Stumps, to: str) -> None:
                 f"{to} cannot compute the {term.transform.name} of feature {term.feature.name!r}: {_OTHERS}; or train "
                 "without transforms (--transform none)"
             )
-        if term.missing is not None and term.missing.score and not term.weight:
+        if term.missing is not None and not abs(term.default) <= _LARGEST:
             raise ParameterError(
-                f"feature {term.feature.name!r} counts only by being missing, which {to} cannot tell: {_OTHERS}"
+                f"feature {term.feature.name!r} counts only by being missing, which {to} cannot tell: {_OTHERS}; or "
+                "leave the feature out"
             )
     if content.by_query:
         raise ParameterError(

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Term
+from rankwright.export.single import single
 from rankwright.preparation.transforms import Log, Quantile
 
 
@@ -31,7 +33,13 @@ class Graph:
         """A constant under a name, which is returned."""
         from onnx import numpy_helper
 
-        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype or self.dtype), name))
+        with np.errstate(over="ignore"):
+            held = np.asarray(values).astype(dtype or self.dtype)
+        if not np.isfinite(held).all():
+            raise ParameterError(
+                f"{np.abs(values).max():g} is too large for {self.dtype}, in which this target computes"
+            )
+        self.constants.append(numpy_helper.from_array(held, name))
         return name
 
     def number(self, value: npt.ArrayLike) -> str:
@@ -52,9 +60,11 @@ class Graph:
 def add_prepared(graph: Graph, content: Linear) -> None:
     """Σ_j w_j T_j(x_j) + c, and w_j · value + score where x_j is NaN."""
     terms = content.terms()
-    columns = [_column(graph, place, term) for place, term in enumerate(terms)]
-    values = columns[0] if len(columns) == 1 else graph.apply("Concat", *columns, axis=1)
-    weights = graph.number(np.reshape([term.weight for term in terms], (-1, 1)))
+    values = "features"
+    if any(content.transforms):
+        values = graph.apply("Concat", *(_column(graph, place, term) for place, term in enumerate(terms)), axis=1)
+    weight = graph.rounded(single)
+    weights = graph.number([[weight(term.weight, f"the weight of feature {term.feature.name!r}")] for term in terms])
     total = graph.number([content.folded.intercept])
     if content.missing:
         is_missing = graph.apply("IsNaN", "features")

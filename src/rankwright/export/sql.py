@@ -44,7 +44,8 @@ def to_sql(
     if content.by_query and nulls == "model":
         if query_column is None:
             raise ParameterError(
-                "query_column: the model fills in the mean of a query, so name the column of query ids"
+                "the model fills in a missing value by the mean of its query: name the column of query ids by "
+                "query_column (--query-column)"
             )
         query = owner + _quoted(check_text(query_column, "query_column"), QUOTES[dialect], "query_column")
     return _total(_products(content, columns, nulls, query)) + "\n"
@@ -114,6 +115,7 @@ def _number(value: float) -> str:
 
 def _total(terms: Sequence[str]) -> str:
     """The sum of the terms, nested little."""
+    terms = terms or ["0e0"]
     while len(terms) > _TERMS_PER_SUM:
         runs = [terms[start : start + _TERMS_PER_SUM] for start in range(0, len(terms), _TERMS_PER_SUM)]
         terms = ["(" + " + ".join(run) + ")" for run in runs]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 from rankwright.errors import ParameterError
 from rankwright.export.content import Feature, Linear, Stumps, Term
-from rankwright.preparation.transforms import Log, Transform
+from rankwright.preparation.transforms import Log, Quantile, Transform
 
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _ARGUMENT = rf"(?:{_IDENTIFIER}|[0-9]+|[0-9]+\.[0-9]+)"
@@ -50,7 +51,8 @@ def _product(term: Term, source: str) -> str:
     """weight · T(x), or what stands for it where x is not a number, as Vespa has it for a missing attribute."""
     product = f"{term.weight!r} * {source if term.transform is None else _transformed(term.transform, source)}"
     if term.missing is None:
-        return product
+        # A comparison with what is no number is false, which would put it among the highest quantiles.
+        return f"if (isNan({source}), {source}, {product})" if isinstance(term.transform, Quantile) else product
     return f"if (isNan({source}), {term.weight * term.missing.value + term.missing.score!r}, {product})"
 
 
@@ -58,12 +60,19 @@ def _transformed(transform: Transform, source: str) -> str:
     if isinstance(transform, Log):
         unit = transform.unit
         return f"if ({source} < 0, -log(1 - {source} / {unit!r}), log(1 + {source} / {unit!r}))"
-    expression = repr(transform.heights[-1])
-    lines = list(pairwise(zip(transform.knots, transform.heights, strict=True)))
-    for (low, bottom), (high, top) in reversed(lines):
-        slope = (top - bottom) / (high - low)
-        expression = f"if ({source} < {high!r}, {bottom!r} + {slope!r} * ({source} - {low!r}), {expression})"
-    return f"if ({source} <= {transform.knots[0]!r}, {transform.heights[0]!r}, {expression})"
+    lines = [repr(transform.heights[0])]
+    for (low, bottom), (high, top) in pairwise(zip(transform.knots, transform.heights, strict=True)):
+        lines.append(f"{bottom!r} + {(top - bottom) / (high - low)!r} * ({source} - {low!r})")
+    return _between(source, transform.knots, [*lines, repr(transform.heights[-1])])
+
+
+def _between(source: str, knots: Sequence[float], pieces: Sequence[str]) -> str:
+    """The piece before the first knot, between two of them, or from the last one on, found by halving."""
+    if not knots:
+        return pieces[0]
+    middle = len(knots) // 2
+    below = _between(source, knots[:middle], pieces[: middle + 1])
+    return f"if ({source} < {knots[middle]!r}, {below}, {_between(source, knots[middle + 1 :], pieces[middle + 1 :])})"
 
 
 def _source(feature: Feature, mapped: frozenset[str]) -> str:

@@ -262,6 +262,9 @@ class FitResult:
     def __rich__(self) -> Group:
         return FitSummary(self).__rich__()
 
+    def _repr_html_(self) -> str:
+        return FitSummary(self).html()
+
     __repr__ = __str__
 
 

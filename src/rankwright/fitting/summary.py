@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
+from rankwright.html import Block, notebook_html
 from rankwright.measures.tables import interval, number, plain_table, probability, regularisation
 
 if TYPE_CHECKING:
@@ -229,6 +230,13 @@ class FitSummary:
         table = plain_table([name.replace("\n", " ") for name in header], rows, title=self._title())
         meanings = [f"{word}: {meaning}" for word, meaning in self._meanings()]
         return "\n".join([table, "", *self._sentences(), "", *meanings])
+
+    def html(self) -> str:
+        """The same for notebooks."""
+        header, rows = self._cells()
+        meanings = [f"{word}: {meaning}" for word, meaning in self._meanings()]
+        names = [name.replace("\n", " ") for name in header]
+        return notebook_html(Block(self._title(), names, rows, (0,), [*self._sentences(), *meanings]))
 
     def __rich__(self) -> Group:
         from rich.console import Group

@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.errors import ParameterError
+from rankwright.data.supervision import Supervision
+from rankwright.errors import DataError, ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import Ranker, evaluate, json_number
+from rankwright.measures.judgments import judged_queries
 from rankwright.measures.measure import Measure, Values, measures_of
 from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
 from rankwright.measures.tables import interval, number, plain_table, rich_table
@@ -34,13 +37,15 @@ _TESTS: dict[str, Callable[[Values, Values], float]] = {
 
 def compare(
     systems: Mapping[str, npt.ArrayLike | Ranker],
-    queries: Queries,
+    queries: Queries | Supervision | npt.ArrayLike,
     measure: str | Measure = "ndcg@10",
     *,
     convention: str | Convention = "default",
     baseline: str | None = None,
     test: Test = "wilcoxon",
     level: float = 0.05,
+    qid: npt.ArrayLike | None = None,
+    group: npt.ArrayLike | None = None,
 ) -> Comparison:
     """Compare systems query by query with the best of them, or with a baseline.
 
@@ -50,6 +55,8 @@ def compare(
     Parameters
     ----------
     systems : name → scores or ranker
+    queries : Queries, or the grades of all documents
+        With grades, systems are scores, and ``qid`` or ``group`` says which query each row belongs to.
     baseline : the name of the system that the others are tested against; None: the best one
     test : "wilcoxon" (signed ranks, as in paper L, §5.1) or "randomisation" (paired sign flips)
     level : the probability of calling any difference significant if all are due to chance; Holm's method corrects the
@@ -64,8 +71,18 @@ def compare(
         raise ParameterError(f"test must be one of {', '.join(_TESTS)}, not {test!r}")
     if not 0 < level < 1:
         raise ParameterError(f"level must be between 0 and 1, not {level!r}")
-    values = {name: evaluate(system, queries, chosen, convention).values[chosen] for name, system in systems.items()}
-    return Comparison(chosen, queries.query_ids, values, baseline, test, level)
+    judged = judged_queries(systems.values(), queries, qid, group)
+    values = {name: _values(name, system, judged, chosen, convention) for name, system in systems.items()}
+    return Comparison(chosen, judged.query_ids, values, baseline, test, level)
+
+
+def _values(
+    name: str, system: npt.ArrayLike | Ranker, queries: Queries, measure: Measure, convention: str | Convention
+) -> Values:
+    try:
+        return evaluate(system, queries, measure, convention).values[measure]
+    except DataError as error:
+        raise DataError(f"system {name!r}: {error}") from None
 
 
 def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
@@ -184,5 +201,12 @@ class Comparison:
         from rich.text import Text
 
         return Group(rich_table(*self._cells(), title=self._title()), Text(_MEANING, style="dim"))
+
+    def html_block(self) -> Block:
+        """The table, for a page of a notebook that may have more on it."""
+        return Block(self._title(), *self._cells())
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.html_block())
 
     __repr__ = __str__

@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
+from rankwright.data.supervision import Supervision
 from rankwright.errors import DataError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.judgments import judged_queries
 from rankwright.measures.measure import Measure, Values, measures_of
 from rankwright.measures.ranked import RankedQueries
 from rankwright.measures.significance import bootstrap_interval
@@ -34,19 +37,28 @@ class Ranker(Protocol):
 
 def evaluate(
     scores_or_ranker: npt.ArrayLike | Ranker,
-    queries: Queries,
+    queries: Queries | Supervision | npt.ArrayLike,
     measures: str | Measure | Iterable[str | Measure] = "ndcg@10, map",
     convention: str | Convention = "default",
+    *,
+    qid: npt.ArrayLike | None = None,
+    group: npt.ArrayLike | None = None,
 ) -> Evaluation:
     """Measure how well scores, or a ranker's predictions, rank the documents of every query.
 
     Parameters
     ----------
     scores_or_ranker : array with one score per row of ``queries``, or an object with ``predict(X)``
-        A higher score is a better place. Infinite scores are allowed, NaN is not.
+        A higher score is a better place. Infinite scores are allowed, NaN is not. A ranker needs Queries.
+    queries : Queries, or the grades of all documents
+        Arrays, lists and columns of frames are taken by position: row i of each is the same document.
     measures : such as ``[nDCG @ 10, AP]`` or ``"ndcg@10, map"``
     convention : a name from ``CONVENTIONS`` or a Convention
         How ties, empty queries, short lists and the like are counted.
+    qid : array, with grades
+        The query of each row, in any order.
+    group : array, with grades, instead of qid
+        How many rows each query has, one query after the other, as LightGBM takes them.
 
     Examples
     --------
@@ -55,8 +67,11 @@ def evaluate(
     >>> evaluation = rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], queries, [rw.nDCG @ 10, rw.AP])
     >>> evaluation.values[rw.AP]
     array([0.83333333, 0.75      ])
+    >>> rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], [2, 0, 1, 0, 1], "map", qid=[1, 1, 1, 2, 2]).values[rw.AP]
+    array([0.83333333, 0.75      ])
     """
     scores: npt.ArrayLike
+    queries = judged_queries([scores_or_ranker], queries, qid, group)
     if isinstance(scores_or_ranker, Ranker):
         by_name = getattr(scores_or_ranker, "predicts_queries", False)
         scores = scores_or_ranker.predict(queries if by_name else queries.X)
@@ -143,6 +158,9 @@ class Evaluation:
 
     def __rich__(self) -> Table:
         return rich_table(*self._cells(), title=f"convention: {self.convention.name}")
+
+    def _repr_html_(self) -> str:
+        return notebook_html(Block(f"convention: {self.convention.name}", *self._cells()))
 
     __repr__ = __str__
 

@@ -253,7 +253,8 @@ def _checked_scores(scores: npt.ArrayLike, queries: Queries) -> Values:
     if checked.ndim == 2 and checked.shape[1] == 1:
         checked = checked[:, 0]
     if checked.shape != (queries.n_documents,):
-        raise DataError(f"there are {queries.n_documents} documents, but scores of shape {checked.shape}")
+        given = f"{len(checked)} scores" if checked.ndim == 1 else f"scores of shape {checked.shape}"
+        raise DataError(f"there are {queries.n_documents} documents, but {given}")
     if np.isnan(checked).any():
         row = int(np.argmax(np.isnan(checked)))
         raise DataError(f"row {row} (query {queries.grouping.query_of_row(row)!r}): the score is NaN")

@@ -18,7 +18,8 @@ Columns = npt.NDArray[np.intp]
 class Affine(NamedTuple):
     """Columns a · x + b of features x, each of one feature; ``fills`` is what a column is where its feature is missing.
 
-    A fill of NaN means that what is missing stays missing.
+    A fill of NaN means that what is missing stays missing. An offset of NaN means that the column is missing whatever x
+    is: it comes from a scaler that was fitted without any value of the feature.
     """
 
     sources: Columns
@@ -34,13 +35,19 @@ class Affine(NamedTuple):
     @classmethod
     def of_standardisation(cls, mean: Array, scale: Array) -> Affine:
         """(x − mean) / scale."""
-        return cls.identity(len(mean)).scaled(1 / scale, -mean / scale)
+        return cls.identity(len(mean)).divided(mean, scale)
+
+    def divided(self, mean: Array, scale: Array) -> Affine:
+        """Every column z as (z − mean) / scale."""
+        with np.errstate(over="ignore"):
+            return self.scaled(1 / scale, -mean / scale)
 
     def scaled(self, factors: Array, offsets: Array) -> Affine:
         """Every column z as factor · z + offset."""
-        return Affine(
-            self.sources, factors * self.factors, factors * self.offsets + offsets, factors * self.fills + offsets
-        )
+        if np.isinf(factors).any() or np.isinf(offsets).any():
+            raise ParameterError("a feature has a scale that is too large or too small for float64")
+        a, b = factors * self.factors, factors * self.offsets + offsets
+        return Affine(self.sources, np.where(np.isnan(b), 0.0, a), b, factors * self.fills + offsets)
 
     def take(self, columns: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Affine:
         """Some of the columns."""
@@ -48,17 +55,18 @@ class Affine(NamedTuple):
 
     def filled(self, values: Array) -> Affine:
         """Columns whose missing values are filled in."""
-        return self._replace(fills=np.where(np.isnan(self.fills), values, self.fills))
+        offsets, fills = (np.where(np.isnan(own), values, own) for own in (self.offsets, self.fills))
+        return self._replace(offsets=offsets, fills=fills)
 
     def with_indicators(self, columns: Columns, of: Affine) -> Affine:
         """And a column for each of some columns of another that is 1 where that is missing, else 0."""
         if not np.isnan(of.fills[columns]).all():
             raise ParameterError("pipeline: an imputer behind another one never sees a missing value")
-        zeros = np.zeros(len(columns))
+        always = np.isnan(of.offsets[columns]).astype(np.float64)
         return Affine(
             np.concatenate([self.sources, of.sources[columns]]),
-            np.concatenate([self.factors, zeros]),
-            np.concatenate([self.offsets, zeros]),
+            np.concatenate([self.factors, np.zeros(len(columns))]),
+            np.concatenate([self.offsets, always]),
             np.concatenate([self.fills, np.ones(len(columns))]),
         )
 
@@ -71,22 +79,51 @@ def behind(affine: Affine, formula: Formula, n_features: int) -> Formula:
     stands in for the feature, and the rest of it is what being missing adds.
     """
     if formula.transforms:
-        raise ParameterError("pipeline: a model with logarithms or quantiles must come first, not behind a scaler")
+        raise ParameterError(
+            "a model with logarithms or quantiles takes features as they are: it cannot be put behind a scaler"
+        )
+    affine, formula = _without_lost_columns(affine, formula)
     sources, a, b, fills = affine
     w = formula.weights
-    weights: Array = np.bincount(sources, w * a, minlength=n_features).astype(np.float64, copy=False)
-    intercept = float(formula.intercept + w @ b)
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+        weights = _sums(sources, w * a, n_features)
+        intercept = float(formula.intercept + w @ b)
+    kept = _sums(sources, np.where(a != 0, np.abs(w), 0.0), n_features)
     stays = np.isnan(fills)
     if formula.filling is None and stays.any():
-        return Formula(weights, intercept)
+        return Formula(weights, intercept).checked(kept)
     by_query = formula.filling is not None and formula.filling.by_query and bool(stays.any())
     if by_query and not (stays.all() and len(np.unique(sources)) == len(sources)):
         raise ParameterError("pipeline: missing='query-mean' behind an imputer cannot be folded into one formula")
     known = np.where(stays, np.nan if formula.filling is None else formula.filling.values, fills)
     is_value = a != 0
-    stands_in = (known - b) / np.where(is_value, a, 1.0)
-    values = np.zeros(n_features)
-    values[sources[is_value][::-1]] = stands_in[is_value][::-1]  # of several columns the first
-    beside = np.where(is_value, w * a * (stands_in - values[sources]), w * (known - b))
-    extra = np.bincount(sources, np.where(stays, formula.extra, 0.0) + beside, minlength=n_features)
-    return Formula(weights, intercept, {}, Filling(values, by_query), extra.astype(np.float64, copy=False))
+    with np.errstate(over="ignore", invalid="ignore"):
+        stands_in = (known - b) / np.where(is_value, a, 1.0)
+        values = np.zeros(n_features)
+        values[sources[is_value][::-1]] = stands_in[is_value][::-1]  # of several columns the first
+        beside = np.where(is_value, w * a * (stands_in - values[sources]), w * (known - b))
+    extra = _sums(sources, np.where(stays, formula.extra, 0.0) + beside, n_features)
+    return Formula(weights, intercept, {}, Filling(values, by_query), extra).checked(kept)
+
+
+def _without_lost_columns(affine: Affine, formula: Formula) -> tuple[Affine, Formula]:
+    """Both without columns that are missing whatever the features are, which a ranker can have learned nothing from."""
+    lost = np.isnan(affine.offsets)
+    if not lost.any():
+        return affine, formula
+    if formula.weights[lost].any() or formula.extra[lost].any():
+        feature = int(affine.sources[lost][0]) + 1
+        raise ParameterError(f"pipeline: a scaler has seen no value of feature {feature}, but the ranker uses it")
+    filling = formula.filling
+    return affine.take(~lost), Formula(
+        formula.weights[~lost],
+        formula.intercept,
+        {},
+        None if filling is None else filling._replace(values=filling.values[~lost]),
+        formula.extra[~lost],
+    )
+
+
+def _sums(sources: Columns, values: Array, n_features: int) -> Array:
+    """Of each feature the sum over its columns."""
+    return np.bincount(sources, values, minlength=n_features).astype(np.float64, copy=False)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.grouping import Grouping
+from rankwright.errors import ParameterError
 from rankwright.preparation.missing import Filling, missing_within_queries
 from rankwright.preparation.transforms import Transforms
 from rankwright.preparation.values import dense_blocks, sparse_entries
@@ -53,6 +54,18 @@ class Formula:
     def used(self) -> Columns:
         """The features that count: by their value, or by being missing."""
         return np.flatnonzero((self.weights != 0) | (self.extra != 0))
+
+    def checked(self, of: Array) -> Formula:
+        """Itself, if weights that it was made of by division and multiplication are still there, and all finite."""
+        numbers: list[Any] = [
+            self.weights,
+            self.intercept,
+            self.extra,
+            *([] if self.filling is None else [self.filling.values]),
+        ]
+        if not all(np.isfinite(number).all() for number in numbers) or ((self.weights == 0) & (of != 0)).any():
+            raise ParameterError("a weight over the scale of its feature is too large or too small for float64")
+        return self
 
     def missing_terms(self) -> Array | None:
         """w_j · fill_j + v_j, what each feature adds to the score where it is missing and no query mean is known."""

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 # It is 0.08 of a normal distribution, 0.22 of an exponential one, and half of a log-normal one with σ = 1.
 _TAIL, _SHARE = 0.01, 1 / 3
 _LEAST_VALUES = 8  # different ones: a feature that takes few values has steps, not a tail
-_MOST_DOCUMENTS = 100_000  # that are looked at
+_MOST_DOCUMENTS, _MOST_CELLS = 20_000, 10_000_000  # that are looked at
 _LEAST_DOCUMENTS = 100  # below this there is no telling
 _KNOTS = 33
 _SMALL = 0.1  # of the values that are not 0, this quantile is the unit of the logarithm if it is below 1
@@ -31,17 +31,18 @@ def heavy_tailed(queries: Queries) -> npt.NDArray[np.intp]:
     sample = _sampled(queries)
     if sample.n_documents < _LEAST_DOCUMENTS:
         return np.zeros(0, np.intp)
-    return np.array([column for column in range(sample.n_features) if _is_heavy(column, sample)], np.intp)
+    x = _by_column(sample.X)
+    return np.array([j for j in range(sample.n_features) if _is_heavy(_column(x, j), sample)], np.intp)
 
 
 def _sampled(queries: Queries) -> Queries:
-    """Whole queries, evenly spaced, with about as many documents as are looked at."""
-    step = -(-queries.n_documents // _MOST_DOCUMENTS)
+    """Whole queries, evenly spaced, with about as many documents as are looked at: the fewer, the more features."""
+    most = min(_MOST_DOCUMENTS, max(_LEAST_DOCUMENTS, _MOST_CELLS // max(1, queries.n_features)))
+    step = -(-queries.n_documents // most)
     return queries[::step] if step > 1 else queries
 
 
-def _is_heavy(column: int, queries: Queries) -> bool:
-    values = _column(queries.X, column)
+def _is_heavy(values: Array, queries: Queries) -> bool:
     known = np.isfinite(values)
     codes, known_values = queries.grouping.codes[known], values[known]
     if len(known_values) < _LEAST_DOCUMENTS or len(np.unique(known_values[:10_000])) < _LEAST_VALUES:
@@ -57,6 +58,11 @@ def _is_heavy(column: int, queries: Queries) -> bool:
     return bool(np.partition(squares, -in_tail)[-in_tail:].sum() > _SHARE * total)
 
 
+def _by_column(x: Any) -> Any:
+    """X such that its columns are at hand."""
+    return x.tocsc() if sp.issparse(x) else x
+
+
 def _column(x: Any, column: int) -> Array:
     values = x[:, [column]].toarray().ravel() if sp.issparse(x) else x[:, column]
     return np.asarray(values, dtype=np.float64)
@@ -67,8 +73,8 @@ def transforms_of(queries: Queries, columns: npt.NDArray[np.intp], name: Transfo
     if name == "none":
         return {}
     make = _log if name == "log" else _quantile
-    sample = _sampled(queries)
-    found = {int(column): make(_column(sample.X, int(column))) for column in columns}
+    x = _by_column(_sampled(queries).X)
+    found = {int(column): make(_column(x, int(column))) for column in columns}
     return {column: transform for column, transform in found.items() if transform is not None}
 
 
@@ -87,4 +93,8 @@ def _quantile(values: Array) -> Quantile | None:
     below, up_to = np.searchsorted(known, knots, side="left"), np.searchsorted(known, knots, side="right")
     heights = (below + up_to) / (2 * len(known))
     heights = heights - np.interp(0.0, knots, heights)
+    with np.errstate(over="ignore", invalid="ignore"):
+        widths = np.diff(knots)
+        if not np.isfinite([widths, np.diff(heights) / widths]).all():  # so far apart, or so near, that no line is left
+            return None
     return Quantile(tuple(knots.tolist()), tuple(heights.tolist()))

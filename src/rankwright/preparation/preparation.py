@@ -85,12 +85,13 @@ class Preparation:
     def fold(self, weights: Array, intercept: float = 0.0) -> Formula:
         """What the features as they are must be multiplied by for the scores that weights of columns give."""
         n = self.n_features
-        raw = weights if self.scale is None else weights / self.scale
+        with np.errstate(over="ignore"):  # checked below
+            raw = weights if self.scale is None else weights / self.scale
         where_missing = None
         if self.filling is not None:
             where_missing = np.zeros(n)
             where_missing[self.indicated] = raw[n:]
-        return Formula(raw[:n], intercept, self.transforms, self.filling, where_missing)
+        return Formula(raw[:n], intercept, self.transforms, self.filling, where_missing).checked(weights[:n])
 
 
 def prepare(

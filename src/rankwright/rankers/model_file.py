@@ -90,7 +90,7 @@ def _content(ranker: Any, scaler: Any, training: Mapping[str, Any] | None) -> di
     ranker, scaler = without_pipeline(ranker, scaler)
     learned = _stumps_of(ranker, scaler) if isinstance(ranker, StumpRanker) else _formula_of(ranker, scaler)
     if "weights" in learned:
-        excess = excess_of_features(ranker.n_features_in_, len(learned["weights"]), "standardisation" in learned)
+        excess = excess_of_features(ranker.n_features_in_, len(learned["weights"]), version_of(learned))
         if excess is not None:
             raise ParameterError(f"ranker: {excess}")
     is_model = isinstance(ranker, SavedModel)
@@ -152,7 +152,7 @@ def _missing(formula: Formula) -> dict[str, Any]:
     filling, extra = formula.filling, formula.extra
     if filling is None:
         return {"filling": None, "missing": []}
-    columns = np.flatnonzero((filling.values != 0) | (extra != 0))
+    columns = np.flatnonzero(filling.values.view(np.int64) | extra.view(np.int64))  # −0.0 comes back too
     told = [[int(column) + 1, float(filling.values[column]), float(extra[column])] for column in columns]
     return {"filling": "query-mean" if filling.by_query else "mean", "missing": told}
 

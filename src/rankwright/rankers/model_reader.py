@@ -37,10 +37,12 @@ _STUMP_FIELDS = ("stumps",)
 _OPTIONAL_FIELDS = ("seen",)
 _MOST_NUMBERED = 2**31 - 1  # as many as text and Parquet can number
 # A linear model holds a number for each of its features, so a few bytes of a file could ask for gigabytes. So many
-# features it may have anyway, as zeros that are never touched take no memory, and fewer with scales, which are not 0;
+# features it may have anyway, as zeros that are never touched take no memory, and fewer with scales, which are not 0,
+# or with missing values, which are looked at together;
 # beyond that so many for each one that has a weight.
 _FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = MOST_FEATURES, 2**24, 1000
 _MOST_DIGITS = 309  # of a whole number that is finite as float64
+_ROUNDING = 1e-9  # of the heights of a quantile transform
 _FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
 
 
@@ -51,9 +53,9 @@ def version_of(learned: Mapping[str, Any]) -> int:
     return _SCALED_VERSION if "standardisation" in learned else 1
 
 
-def excess_of_features(n_features: int, n_weights: int, is_scaled: bool) -> str | None:
+def excess_of_features(n_features: int, n_weights: int, version: int) -> str | None:
     """Why a linear model of so many features, some with a weight, is neither written nor read; None if it is."""
-    free = _FREE_SCALED_FEATURES if is_scaled else _FREE_FEATURES
+    free = _FREE_FEATURES if version == 1 else _FREE_SCALED_FEATURES
     if n_features <= max(free, _FEATURES_PER_WEIGHT * n_weights):
         return None
     return (
@@ -224,8 +226,15 @@ class ModelReader:
         knots, heights = (self._numbers(numbers, what) for numbers in entry[1:])
         if len(knots) < 2 or len(knots) != len(heights):
             self._refuse(f"{what}: a quantile transform has at least two knots, and a height for each")
-        if not (np.diff(knots) > 0).all() or not (np.diff(heights) >= 0).all():
-            self._refuse(f"{what}: knots must ascend, and heights must not fall")
+        with np.errstate(over="ignore", invalid="ignore"):
+            widths, rises = np.diff(knots), np.diff(heights)
+            is_finite = np.isfinite([widths, rises, rises / np.where(widths > 0, widths, 1.0)]).all()
+        if not (widths > 0).all() or not (rises > 0).all():
+            self._refuse(f"{what}: knots must ascend, and so must heights")
+        if not is_finite:
+            self._refuse(f"{what}: a line from knot to knot is too long or too steep for float64")
+        if abs(np.interp(0.0, knots, heights)) > _ROUNDING * (heights[-1] - heights[0]):
+            self._refuse(f"{what}: a quantile transform must take 0 to 0, as features that are not stored are 0")
         return Quantile(tuple(knots), tuple(heights))
 
     def _missing(self, n_features: int) -> tuple[Filling | None, Array | None]:
@@ -273,7 +282,7 @@ class ModelReader:
             if feature in weights:
                 self._refuse(f"{what}: feature {feature} has a weight already")
             weights[feature] = self._number(pair[1], f"{what}: the weight")
-        excess = excess_of_features(n_features, len(weights), self._content["version"] > 1)
+        excess = excess_of_features(n_features, len(weights), self._content["version"])
         if excess is not None:
             self._refuse(excess)
         return self._spread(weights, n_features)

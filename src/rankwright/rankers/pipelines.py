@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -13,9 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
 from rankwright.errors import ParameterError
 from rankwright.preparation.affine import Affine, behind
-from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import checked_weights
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.saved_model import plain_parameters
 from rankwright.rankers.standardisation import Standardisation
@@ -29,8 +28,7 @@ def without_pipeline(model: Any, scaler: Any) -> tuple[Any, Any]:
         return model, scaler
     if scaler is not None:
         raise ParameterError("scaler: a pipeline has its scalers already, so leave it out")
-    steps = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
-    ranker = model.steps[-1][1]
+    *steps, ranker = _steps(model) or [model]
     if not steps:
         return ranker, None
     if not isinstance(ranker, LinearRanker):
@@ -38,50 +36,83 @@ def without_pipeline(model: Any, scaler: Any) -> tuple[Any, Any]:
             f"pipeline: it ends in {type(ranker).__name__}, but only a linear ranker can take in the steps before it"
         )
     for step in (*steps, ranker):
-        check_is_fitted(step)
+        _check_fitted(step)
     return _folded(steps, ranker), None
 
 
+def _steps(pipeline: Pipeline) -> list[Any]:
+    """The steps that do something, those of pipelines within it included."""
+    steps: list[Any] = []
+    for _, step in pipeline.steps:
+        if isinstance(step, Pipeline):
+            steps += _steps(step)
+        elif step is not None and step != "passthrough":
+            steps.append(step)
+    return steps
+
+
+def _check_fitted(step: Any) -> None:
+    try:
+        check_is_fitted(step)
+    except NotFittedError:
+        raise ParameterError(f"pipeline: its {type(step).__name__} is not fitted yet: call fit first") from None
+
+
 def _folded(steps: list[Any], ranker: LinearRanker) -> LinearModel:
-    names = getattr(steps[0], "feature_names_in_", None)
     affine = Affine.identity(int(steps[0].n_features_in_))
     n_features = len(affine.sources)
     for step in steps:
         affine = _after(affine, step)
-    one_to_one = np.array_equal(affine.sources, np.arange(n_features)) and bool((affine.factors > 0).all())
+    formula, names = ranker.formula(), getattr(steps[0], "feature_names_in_", None)
+    is_model = isinstance(ranker, LinearModel)
     about: dict[str, Any] = {
         "feature_names": None if names is None else list(map(str, names)),
-        "ranker": ranker.ranker_ if isinstance(ranker, LinearModel) else type(ranker).__name__,
-        "parameters": _parameters(ranker),
-        "training": {},
+        "ranker": ranker.ranker_ if is_model else type(ranker).__name__,
+        "parameters": ranker.parameters_ if is_model else plain_parameters(ranker),
+        "training": ranker.training_ if is_model else {},
     }
-    if one_to_one and np.isnan(affine.fills).all() and ranker.formula().is_plain:
-        # Engines that have scalers of their own are given it as one.
-        by = Standardisation(-affine.offsets / affine.factors, 1 / affine.factors)
-        return LinearModel.of(Formula(*checked_weights(ranker)), standardisation=by, **about)
-    return LinearModel.of(behind(affine, ranker.formula(), n_features), **about)
+    if not (formula.is_plain and _is_standardisation(affine)):
+        return LinearModel.of(behind(affine, formula, n_features), **about)
+    # Engines that have scalers of their own are given it as one.
+    by = _as_it_divides(steps) or Standardisation(-affine.offsets / affine.factors, 1 / affine.factors)
+    model = LinearModel.of(formula, standardisation=by, **about)
+    if _as_it_divides(steps) is not None and hasattr(ranker, "_seen_queries"):
+        model._seen_queries = ranker._seen_queries  # by their scaled features, which only the same numbers give again
+    return model
 
 
-def _parameters(ranker: LinearRanker) -> dict[str, Any]:
-    return ranker.parameters_ if isinstance(ranker, LinearModel) else plain_parameters(ranker)
+def _is_standardisation(affine: Affine) -> bool:
+    """Whether there is a column (x − mean) / scale for each feature, in their order, and nothing is filled in."""
+    one_to_one = np.array_equal(affine.sources, np.arange(len(affine.sources)))
+    return bool(one_to_one and (affine.factors > 0).all() and np.isnan(affine.fills).all())
+
+
+def _as_it_divides(steps: list[Any]) -> Standardisation | None:
+    """Mean and scale, bit for bit, of a single scaler that subtracts and divides."""
+    if len(steps) > 1 or not isinstance(steps[0], GlobalStandardScaler | StandardScaler | RobustScaler | MaxAbsScaler):
+        return None
+    return _mean_and_scale(steps[0])
+
+
+def _mean_and_scale(scaler: Any) -> Standardisation:
+    ones = np.ones(scaler.n_features_in_)
+    scale = ones if scaler.scale_ is None else np.asarray(scaler.scale_, np.float64)
+    mean = None
+    if isinstance(scaler, RobustScaler):
+        mean = scaler.center_
+    elif not isinstance(scaler, MaxAbsScaler) and scaler.with_mean:
+        mean = scaler.mean_
+    return Standardisation(0 * ones if mean is None else np.asarray(mean, np.float64), scale)
 
 
 def _after(affine: Affine, step: Any) -> Affine:
     """The columns behind one more step."""
-    if isinstance(step, GlobalStandardScaler | StandardScaler):
-        scale = np.ones(len(affine.sources)) if step.scale_ is None else step.scale_
-        mean = step.mean_ if step.with_mean else np.zeros_like(scale)
-        return affine.scaled(1 / scale, -mean / scale)
+    if isinstance(step, GlobalStandardScaler | StandardScaler | RobustScaler | MaxAbsScaler):
+        return affine.divided(*_mean_and_scale(step))
     if isinstance(step, MinMaxScaler):
         if step.clip:
             raise ParameterError("pipeline: MinMaxScaler(clip=True) is no linear function, so it cannot be folded in")
         return affine.scaled(step.scale_, step.min_)
-    if isinstance(step, MaxAbsScaler):
-        return affine.scaled(1 / step.scale_, np.zeros_like(step.scale_))
-    if isinstance(step, RobustScaler):
-        scale = np.ones(len(affine.sources)) if step.scale_ is None else step.scale_
-        center = np.zeros_like(scale) if step.center_ is None else step.center_
-        return affine.scaled(1 / scale, -center / scale)
     if isinstance(step, SimpleImputer):
         return _imputed(affine, step)
     why = ""

@@ -42,9 +42,11 @@ def learned_of(ranker: LinearRanker, scaler: Any) -> Learned:
     by = standardisation_of(ranker, scaler)
     if by is None:
         return Learned(ranker.formula(), None)
-    if ranker.preparation_ is None:
-        return Learned(Formula(*checked_weights(ranker)), by)
-    return Learned(behind(Affine.of_standardisation(*by), ranker.formula(), ranker.n_features_in_), None)
+    # A scaler of its own is part of the formula already.
+    formula = Formula(*checked_weights(ranker)) if scaler is None else ranker.formula()
+    if formula.is_plain:
+        return Learned(formula, by)
+    return Learned(behind(Affine.of_standardisation(*by), formula, ranker.n_features_in_), None)
 
 
 def standardisation_of(ranker: Any, scaler: Any) -> Standardisation | None:

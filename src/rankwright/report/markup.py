@@ -6,24 +6,16 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from rankwright.html import escaped as escaped
 from rankwright.report.axis import SUPERSCRIPTS, as_power, exponent_of_two, power_of_two
 from rankwright.text import spreadsheet_cell
 
 MISSING = "—"
 _MANY_ROWS = 100
-
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def escaped(text: str) -> str:
-    """Text for the inside of an element or a quoted attribute, without characters that XML does not allow."""
-    return escape(_NOT_IN_XML.sub("�", text))
 
 
 def name(text: str) -> str:

@@ -7,6 +7,7 @@ from math import exp, floor, inf, log, log10
 from typing import TYPE_CHECKING, Any
 
 from rankwright.errors import ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.formulas import log_sum
 
@@ -171,6 +172,10 @@ class RiskBound:
 
         terms = rich_table(*self._terms(), title=self._title(), texts=_TEXTS)
         return Group(terms, rich_table(*self._constants(), title="", texts=_TEXTS), Text(self._closing()))
+
+    def _repr_html_(self) -> str:
+        terms = Block(self._title(), *self._terms(), texts=_TEXTS)
+        return notebook_html(terms, Block("", *self._constants(), texts=_TEXTS, notes=self._closing().split("\n")))
 
     __repr__ = __str__
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import Ranker, evaluate
 from rankwright.measures.measure import Measure, Values, measures_of
@@ -368,5 +369,9 @@ class Certificate:
 
         table = rich_table(*self._cells(), texts=_TEXTS, title=self._basis())
         return Group(Text(self._sentence()), table, *map(Text, self._remarks()))
+
+    def _repr_html_(self) -> str:
+        table = Block(self._basis(), *self._cells(), texts=_TEXTS, notes=self._remarks())
+        return notebook_html(Block(self._sentence()), table)
 
     __repr__ = __str__

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.errors import DataError
+from rankwright.html import Block, notebook_html
 from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.checks import check_positive, check_queries, check_whole
 from rankwright.theory.lengths import Array, block_spreads, squares
@@ -61,6 +62,9 @@ class Rademacher:
 
     def __rich__(self) -> Table:
         return rich_table(*self._cells(), title=self._title(), texts=(0, 2))
+
+    def _repr_html_(self) -> str:
+        return notebook_html(Block(self._title(), *self._cells(), texts=(0, 2)))
 
     __repr__ = __str__
 

@@ -49,6 +49,7 @@ def risk_bound(
     Parameters
     ----------
     ranker : a fitted linear ranker, or a model that was read from a file
+        Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
     queries : Queries
         Those it was trained on; others will do as well.
     delta : float

@@ -13,6 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import QueryBlocks
 from rankwright.errors import DataError, ParameterError
 from rankwright.rankers.base import LinearRanker
+from rankwright.rankers.pipelines import without_pipeline
 from rankwright.theory.checks import check_queries
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
@@ -34,6 +35,7 @@ class ScoredQueries:
     """What risk bounds need of a ranker and of queries."""
 
     def __init__(self, ranker: Any, queries: Queries) -> None:
+        ranker, _ = without_pipeline(ranker, None)
         if not isinstance(ranker, LinearRanker):
             raise ParameterError(
                 f"ranker must be a fitted linear one, such as RankSVM or a loaded model, not {type(ranker).__name__}: "

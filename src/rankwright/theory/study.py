@@ -20,6 +20,7 @@ import numpy as np
 from rankwright.data.queries import Queries
 from rankwright.datasets.synthetic import make_queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.losses.pairwise import levels_of
 from rankwright.losses.structured import StructuredHinge, checked_measure
 from rankwright.measures import PairwiseError, evaluate
@@ -327,6 +328,11 @@ class BoundStudy:
         listwise, pairwise = self._titles()
         tables = (rich_table(*self._listwise(), title=listwise), rich_table(*self._pairwise(), title=pairwise))
         return Group(*tables, Text(self._closing()))
+
+    def _repr_html_(self) -> str:
+        listwise, pairwise = self._titles()
+        closing = self._closing().split("\n")
+        return notebook_html(Block(listwise, *self._listwise()), Block(pairwise, *self._pairwise(), notes=closing))
 
     __repr__ = __str__
 

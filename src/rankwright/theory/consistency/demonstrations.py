@@ -13,6 +13,7 @@ import numpy as np
 
 from rankwright.data.supervision import FullRanking, PreferenceGraph
 from rankwright.errors import ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.losses import PHIS, OrderPreservingLoss, PreorderLoss, SquaredLoss
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import Weights
@@ -43,6 +44,9 @@ class Demonstration:
     def __str__(self) -> str:
         table = plain_table(list(self.header), [list(row) for row in self.rows], title="")
         return "\n".join([fill(self.title, _WIDTH), fill(self.shows, _WIDTH), "", table])
+
+    def _repr_html_(self) -> str:
+        return notebook_html(Block(self.title, self.header, self.rows, notes=[self.shows]))
 
     __repr__ = __str__
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rankwright.data.supervision import Supervision
 from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import ParameterError
+from rankwright.html import Block, notebook_html
 from rankwright.losses.loss import Loss
 from rankwright.losses.standardise import standardised
 from rankwright.measures.conventions import Convention, convention_of
@@ -27,6 +28,7 @@ from rankwright.theory.consistency.orders import (
     one_measure,
     orders_of_scores,
 )
+from rankwright.theory.consistency.standardisation import number_text
 from rankwright.theory.consistency.surrogates import ExpectedLoss, Minimum
 
 # A gap up to this counts as none: it is a hundred times what minima are certified to.
@@ -59,6 +61,15 @@ class SurrogateGap:
     def is_consistent(self) -> bool:
         """Whether the gap is above 0 for certain: then whoever comes near the least expected loss ranks best."""
         return self.lower > SMALLEST_GAP
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("surrogate gap", f"{self.value:.6g}"),
+            ("at least, by its certificate", f"{self.lower:.6g}"),
+            (f"what the minimiser loses in {self.measure}", number_text(self.regret)),
+            ("consistent here", "yes" if self.is_consistent else "not shown"),
+        ]
+        return notebook_html(Block(f"{type(self.loss).__name__} and {self.measure}", ("what", "value"), rows))
 
 
 class Laboratory:
@@ -101,6 +112,11 @@ class Laboratory:
     def __repr__(self) -> str:
         told = (f"{share} {self.supervisions.text(k)}" for k, share in enumerate(self.probabilities) if share)
         return f"Laboratory({' + '.join(told)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(self.supervisions.text(k), str(share)) for k, share in enumerate(self.probabilities) if share]
+        title = f"Laboratory: {self.n_items} items, {len(rows):,} supervisions ({self.supervisions.kind})"
+        return notebook_html(Block(title, ("supervision", "probability"), rows))
 
     # Measures
 
