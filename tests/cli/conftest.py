@@ -35,7 +35,7 @@ def run_command(capsys):
         printed = capsys.readouterr()
         if code:
             *warnings, error = printed.err.splitlines()
-            assert all(line.startswith(("warning: ", "going on: ")) for line in warnings)
+            assert all(line.startswith(("warning: ", "continuing an interrupted run: ")) for line in warnings)
             assert error.startswith("error: ")
         return Ran(code, printed.out, printed.err)
 

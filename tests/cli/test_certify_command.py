@@ -90,7 +90,7 @@ def test_a_model_trained_on_the_data_or_chosen_by_them(run, train, test, tmp_pat
     ran = run("certify", model, train)
     assert ran.code == 0
     assert ran.err.startswith("warning: the ranker was trained on these queries (30 of 30 recognised): ")
-    assert ran.out.startswith("Estimate, not certified: ")
+    assert ran.out.startswith("Estimate only: ")
     copy = tmp_path / "copy.txt"
     copy.write_bytes(test.read_bytes())
     assert "was chosen by these queries" in run("certify", model, copy).err
@@ -126,7 +126,7 @@ def test_a_record_of_an_earlier_version_is_known_by_its_hash(run, ranker, train,
     save_without_memory(ranker, path, training={"data": {"file": "x.txt", "sha256": digest}, "valid": None})
     ran = run("certify", path, train)
     assert ran.err.startswith(f"warning: {path} was trained on these data: ")
-    assert ran.out.startswith("Estimate, not certified: ")
+    assert ran.out.startswith("Estimate only: ")
     assert run("certify", path, test).err == ""
 
 
@@ -150,10 +150,10 @@ def test_a_record_without_a_hash_is_known_by_its_name(run, ranker, model, test, 
     [
         (("--delta", "0"), "delta"),
         (("--delta", "x"), "--delta"),
-        (("--measure", "dcg"), "has no greatest value"),
+        (("--measure", "dcg"), "has no largest possible value"),
         (("--measure", "nonsense"), "nonsense"),
         (("--method", "student"), "method must be one of"),
-        (("--method", "clopper-pearson"), "needs values that are 0 or 1"),
+        (("--method", "clopper-pearson"), "is for measures that are 0 or 1"),
         (("--convention", "mine"), "convention must be one of"),
     ],
 )
@@ -184,4 +184,4 @@ def test_no_query_counts(run, model, tmp_path):
     path.write_text("0 qid:1 1:0.5 2:3\n0 qid:1 1:0.25 2:1\n")
     ran = run("certify", model, path, "--measure", "PairwiseError")
     assert (ran.code, ran.out) == (65, "")
-    assert "none of the 1 queries counts" in ran.err
+    assert "is undefined for all 1 queries" in ran.err

@@ -111,7 +111,7 @@ def test_a_model_behind_a_scaler_is_exported_with_it(run, queries, tmp_path):
             "--name is for solr, elasticsearch, opensearch, vespa, onnx, python, not for sql",
         ),
         (("--to", "solr", "--feature-set", "a"), 2, "--feature-set is for elasticsearch, opensearch, not for solr"),
-        (("--to", "onnx"), 2, "--to onnx needs --out"),
+        (("--to", "onnx"), 2, "--to onnx writes a binary file: add --out"),
         (("--to", "vespa"), 2, "'größe' is no rank feature of Vespa"),
         (("--to", "sql", "--features-map", "missing.json"), 66, "cannot read missing.json"),
         (("--to", "sql", "--out", "missing/model.sql"), 73, "there is no folder missing"),
@@ -150,7 +150,7 @@ def test_nothing_is_written_over_an_input(run, model):
 def test_letters_that_the_terminal_has_not_are_not_replaced(model, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     assert main(["export", str(model), "--to", "sql"]) == 73
-    assert "ascii has not all letters of the model: use --out" in capsys.readouterr().err
+    assert "ascii cannot encode all characters of the model: use --out" in capsys.readouterr().err
     assert main(["export", str(model), "--to", "python"]) == 0
 
 

@@ -364,7 +364,7 @@ def test_files_of_others_stay(run, folder, tmp_path, monkeypatch):
     (job / ".rankrls-valid.rankwright-part.12-ab12cd34.part").write_text("torn")
     ran = run(*arguments)
     assert ran.code == 0
-    assert "going on: 2 parts are finished" in ran.err
+    assert "continuing an interrupted run: 2 parts are finished" in ran.err
     left = {path for path in out.rglob("*") if path.is_file()}
     assert left == {*others, *(out / name for name in FILES)}
     assert all(path.read_text() == "of another program" for path in others)

@@ -356,4 +356,4 @@ def test_validation_data_with_other_features(run, parts, named, tmp_path):
     rw.write_parquet(rw.Queries(vali.X[:, :4], vali.y, vali.qid, feature_names=NAMES[:4]), narrow)
     ran = run("select", named, "--valid", narrow)
     assert (ran.code, ran.out) == (65, "")
-    assert f"narrow.parquet has other features than {named}: no '{NAMES[4]}'" in ran.err
+    assert f"narrow.parquet does not have the same features as {named}: '{NAMES[4]}' is missing" in ran.err

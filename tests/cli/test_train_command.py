@@ -119,7 +119,7 @@ def test_the_certificate(run, parts, files, out, name):
     assert told["relative_gap"] == pytest.approx(told["gap"] / told["objective"])
     assert told["converged"] is True
     ran = run(*arguments)
-    told = re.search(r"objective +(\S+), at most (\S+) \((\S+) of it\) above the least", ran.out)
+    told = re.search(r"objective +(\S+), at most (\S+) \(relative: (\S+)\) above the minimum", ran.out)
     assert [float(number) for number in told.groups()] == pytest.approx(
         [ranker.objective_, ranker.gap_, ranker.gap_ / ranker.objective_], rel=0.1
     )
@@ -144,7 +144,7 @@ def test_rankboost(run, parts, files, out, on_valid):
     assert (told["ranker"], told["rounds_tried"], told["features_used"]) == ("RankBoost", 30, used)
     if not on_valid:
         assert re.search(r"rounds +30\s*\n", ran.out)
-        assert re.search(r"measures +none: give --valid\s*\n", ran.out)
+        assert re.search(r"measures +not measured: add --valid FILE\s*\n", ran.out)
         assert (told["rounds"], told["judged_on"], told["measures"]) == (30, None, [])
         return
     assert re.search(rf"rounds +{ranker.n_rounds_}, chosen from 30", ran.out)
@@ -180,7 +180,7 @@ def test_ranksvm_is_the_default_and_auto_its_own_grid(run, parts, files, out):
 
 def test_one_alpha_without_validation_data_is_not_measured(run, files, out):
     arguments = ("train", files[0], "--ranker", "rankrls", "--alpha", "0.1", "--out", out)
-    assert "none: give --valid" in run(*arguments).out
+    assert "not measured: add --valid FILE" in run(*arguments).out
     told = json.loads(run(*arguments, "--json").out)
     assert (told["alpha"], told["judged_on"], told["measures"]) == (0.1, None, [])
     assert rw.load_model(out).parameters_["alpha"] == 0.1
@@ -299,11 +299,11 @@ def test_options_of_other_rankers_are_refused(run, tmp_path, out, name, option, 
         (("--cutoff", "0", "--ranker", "order-preserving"), "--cutoff must be at least 1"),
         (("--max-features", "0", "--ranker", "greedy-rankrls"), "--max-features must be at least 1"),
         (("--max-iter", "0"), "--max-iter must be at least 1"),
-        (("--early-stopping",), "--early-stopping needs --valid"),
+        (("--early-stopping",), "--early-stopping measures validation queries: add --valid"),
         (("--rounds", "0", "--ranker", "rankboost"), "--rounds must be at least 1"),
         (("--thresholds", "0", "--ranker", "rankboost"), "--thresholds must be at least 1"),
         (("--patience", "0", "--ranker", "rankboost"), "--patience must be at least 1"),
-        (("--patience", "3", "--ranker", "rankboost"), "--patience needs --valid"),
+        (("--patience", "3", "--ranker", "rankboost"), "--patience measures validation queries: add --valid"),
         (("--measure", "err,ndcg@5", "--ranker", "structured"), "must be nDCG, or map without a cutoff, not ERR"),
         (("--measure", "map@5", "--ranker", "structured"), "must be nDCG, or map without a cutoff, not AP @ 5"),
         (("--position-weights", "linaer", "--ranker", "structured"), "--position-weights must be one of linear, "),

@@ -114,18 +114,18 @@ def test_the_table_of_a_convex_bound(train):
     assert list(lines) == names.split(", ")
     assert lines["optimised"] == "nDCG @ 3, through its convex bound"
     assert lines["objective"].startswith(f"{told['objective']:.8g}, at most {told['gap']:.2g} (")
-    assert lines["lower bound"] == f"{told['lower_bound']:.8g}, whatever the weights"
-    effort = f"{told['passes']:,} over the data, {told['argmax_calls']:,} most violating rankings found"
+    assert lines["lower bound"] == f"{told['lower_bound']:.8g} for any weights"
+    effort = f"{told['passes']:,} over the data, {told['argmax_calls']:,} searches for a most violating ranking"
     assert lines["passes"] == effort
     assert told["argmax_calls"] >= 20 * told["passes"] / 2
 
 
-@pytest.mark.parametrize(("steps", "ended"), [(1000, "came to an end"), (1, "was stopped")])
+@pytest.mark.parametrize(("steps", "ended"), [(1000, "converged"), (1, "was stopped early")])
 def test_the_tight_bound_has_no_lower_bound_but_0(train, steps, ended):
     options = ("--alpha", 4, "--bound", "tight", "--max-iter", steps)
     lines = told_lines(train(*options)[0])
-    assert lines["objective"].endswith(f"where descent {ended}")
-    assert lines["lower bound"] == "none but 0, as the tight bound is not convex"
+    assert lines["objective"].endswith(f"; descent {ended}")
+    assert lines["lower bound"] == "0; the tight bound is not convex, so no better one is known"
     told = json.loads(train(*options, "--json")[0].out)
     assert (told["lower_bound"], told["converged"]) == (0.0, steps > 1)
 
@@ -134,7 +134,10 @@ def test_learned_position_weights(train, parts):
     options = ("--alpha", 4, "--measure", "ndcg@3", "--position-weights", "learned")
     learned = rw.StructuredRanker("ndcg@3", 4.0, position_weights="learned").fit(parts[0]).position_weights_
     assert json.loads(train(*options, "--json")[0].out)["position_weights"] == pytest.approx(learned.tolist())
-    assert told_lines(train(*options)[0])["positions"] == ", ".join(f"{a:.4g}" for a in learned) + ", as learned"
+    assert (
+        told_lines(train(*options)[0])["positions"]
+        == ", ".join(f"{a:.4g}" for a in learned) + " (learned weights of the ranks)"
+    )
     fixed = ("--alpha", 4, "--measure", "ndcg@3")
     assert "position_weights" not in json.loads(train(*fixed, "--json")[0].out)
     assert "positions" not in told_lines(train(*fixed)[0])
@@ -142,7 +145,7 @@ def test_learned_position_weights(train, parts):
 
 def test_of_many_learned_position_weights_ten_are_shown(train):
     told = told_lines(train("--alpha", 4, "--measure", "ndcg@15", "--position-weights", "learned")[0])["positions"]
-    assert re.fullmatch(r"(\S+, ){10}…, as learned", told)
+    assert re.fullmatch(r"(\S+, ){10}… \(learned weights of the ranks\)", told)
 
 
 def test_what_a_search_may_have_missed(train):
@@ -162,7 +165,7 @@ def test_weights_that_stay_at_0(train, parts, tmp_path):
     options = ("--alpha", "1", "--measure", "ndcg@3")
     ran, model = train(*options, data=mirrored)
     assert re.fullmatch("warning: no weights have a lower convex bound than w = 0 .* --bound tight\n", ran.err)
-    assert told_lines(ran)["learned"] == "nothing: w = 0 has as low a bound"
+    assert told_lines(ran)["learned"] == "nothing: the bound of zero weights is as low"
     assert "gained" not in told_lines(ran)
     np.testing.assert_array_equal(model.coef_, 0)
     ran, model = train(*options, "--json", data=mirrored)
@@ -184,7 +187,7 @@ def test_what_is_gained_over_0_is_told_even_if_it_is_little(train, parts):
     here = 5e5 * model.coef_ @ model.coef_ + losses.at(parts[0].X @ model.coef_).value
     assert 0 < gained < 1e-3 * at_zero
     assert gained == pytest.approx(at_zero - here, rel=1e-6)
-    least, most = re.fullmatch("(.*) over w = 0, of at most (.*)", told_lines(ran)["gained"]).groups()
+    least, most = re.fullmatch("(.*) over zero weights; at most (.*) is possible", told_lines(ran)["gained"]).groups()
     assert float(least) == pytest.approx(gained, rel=1e-3)
     assert float(most) == pytest.approx(gained, rel=2e-3)
 

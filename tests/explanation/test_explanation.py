@@ -422,8 +422,8 @@ def test_a_model_that_has_learned_nothing(queries, kind):
     rise = explanation.rise(3, 2)
     assert (rise.gap, rise.rank, rise.single, rise.joint) == (0, 1, (), ())  # past all that are tied
     assert np.isnan(rise.joint_spreads)
-    assert "nothing suffices" in str(explanation)
-    assert "No change of one feature suffices" in str(rise)
+    assert "none is enough" in str(explanation)
+    assert "No change of a single feature is enough" in str(rise)
     assert len(explanation.to_frame()) == 0
 
 

@@ -94,7 +94,7 @@ def test_queries_without_a_value_are_left_out_and_told():
 
 def test_no_query_counts():
     queries = queries_of([0, 0], [0], [0, 0, 0])
-    with pytest.raises(rw.DataError, match="none of the 3 queries counts for PairwiseError"):
+    with pytest.raises(rw.DataError, match="PairwiseError is undefined for all 3 queries"):
         certificate(np.arange(6.0), queries, "PairwiseError")
 
 
@@ -181,7 +181,7 @@ def test_a_gain_above_0_is_an_improvement_whatever_the_measure(scores, queries, 
     assert better.is_lower
     assert better.bound > 0 > worse.mean == pytest.approx(-better.mean)
     assert worse.bound < worse.mean
-    assert worse.notes[-1] == "The bound is not above 0: an improvement is not certified."
+    assert worse.notes[-1] == "The bound is not above 0, so an improvement is not certified."
     assert better.method == "betting"
 
 
@@ -234,7 +234,7 @@ def test_the_text(scores, queries):
     lines = str(certificate(scores, queries, delta=0.01)).splitlines()
     assert lines[0].startswith("On new queries nDCG @ 10 is at least 0.")
     assert lines[0].endswith("on average, with confidence 99 %.")
-    assert lines[1].endswith("over 200 queries, convention: default")
+    assert lines[1].endswith("over 200 queries (convention: default)")
     assert [line.split()[0] for line in lines[4:7]] == ["betting", "bernstein", "hoeffding"]
     assert [("certified" in line) for line in lines[4:7]] == [True, False, False]
 
@@ -284,7 +284,7 @@ def test_how_many_queries_are_needed(drawn):
 
 @pytest.mark.parametrize(("measure", "instead"), [("dcg@10", "ndcg@10"), ("wpd", "PairwiseError")])
 def test_measures_without_a_greatest_value(scores, queries, measure, instead):
-    with pytest.raises(rw.ParameterError, match=f"has no greatest value.*{instead}"):
+    with pytest.raises(rw.ParameterError, match=f"has no largest possible value.*{instead}"):
         certificate(scores, queries, measure)
 
 

@@ -37,7 +37,7 @@ def changed(queries, **parts):
 
 def assert_is_estimate(found, *words):
     assert not found.guaranteed
-    assert str(found).startswith("Estimate, not certified: on new queries ")
+    assert str(found).startswith("Estimate only: on new queries ")
     assert "◀ estimate" in str(found)
     assert "◀ certified" not in str(found)
     assert found.to_dict()["guaranteed"] is False

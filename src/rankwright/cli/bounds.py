@@ -27,32 +27,39 @@ def bounds(
         str,
         typer.Option(
             metavar="LIST",
-            help="theorem3, corollary1, corollary2, theorem4, corollary3, argmax, softmax, ndcg, separated by "
-            "commas; or all, for those that fit DATA.",
+            help="The bounds to compute, separated by commas: theorem3, corollary1, corollary2, theorem4, corollary3, "
+            "argmax, softmax, ndcg; or all that apply to DATA.",
         ),
     ] = "ndcg",
-    delta: Annotated[float, typer.Option(metavar="P", help="A bound may fail with this probability.")] = 0.05,
+    delta: Annotated[float, typer.Option(metavar="P", help="The probability that a bound does not hold.")] = 0.05,
     measure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of all kinds but those for pairs: ndcg, ndcg@K or map.")
+        str | None,
+        typer.Option(metavar="NAME", help="The measure, for all kinds except those for pairs: ndcg, ndcg@K or map."),
     ] = None,
     radius: Annotated[
-        float | None, typer.Option("--B", metavar="NUMBER", help="The length of w at most, if fixed before training.")
+        float | None,
+        typer.Option(
+            "--B", metavar="NUMBER", help="The largest allowed norm of the weights, if it was fixed before training."
+        ),
     ] = None,
     length: Annotated[
-        float | None, typer.Option("--M", metavar="NUMBER", help="The length of a document's features at most.")
+        float | None,
+        typer.Option("--M", metavar="NUMBER", help="The largest norm that a document's feature vector can have."),
     ] = None,
     constants: Annotated[
-        str | None, typer.Option(metavar="NAME", help="data or largest: how lengths enter argmax, softmax and ndcg.")
+        str | None,
+        typer.Option(metavar="NAME", help="data or largest: how document norms enter argmax, softmax and ndcg."),
     ] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="Of softmax.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="The temperature of softmax.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
     columns: DataOptions,
 ) -> None:
-    """Bound the risk on new queries by what training queries tell.
+    """Bound the risk on new queries, using only the training queries.
 
-    Prints each bound term by term, with its constants and where they came from, and whether it says anything.
-    For queries that were not used in training, `rankwright certify` tells much more.
+    Risk is the expected loss on a new query, such as 1 - nDCG. Prints each bound term by term, with its constants
+    and where they come from, and whether the bound is vacuous: no better than the worst possible ranking. If you
+    have judged queries that were not used in training, `rankwright certify` gives a much tighter bound.
 
     \b
     Examples:
@@ -121,7 +128,7 @@ def _parse_kinds(text: str) -> tuple[tuple[str, ...], bool]:
     kinds = tuple(word.strip() for word in text.split(","))
     unknown = next((word for word in kinds if word not in KINDS), None)
     if unknown is not None:
-        raise ParameterError(f"--kind: {unknown!r} is none of {', '.join(KINDS)}, all")
+        raise ParameterError(f"--kind: {unknown!r} is not one of {', '.join(KINDS)}, all")
     return kinds, False
 
 
@@ -146,4 +153,4 @@ def _check(kinds: Sequence[str], given: Mapping[str, Any], delta: float) -> None
         check_choice("--constants", given["constants"], CONSTANTS)
     for name in given:
         if not any(name in _options_for(kind, given) for kind in kinds):
-            raise ParameterError(f"--{name} plays no part in --kind {','.join(kinds)}: leave it out")
+            raise ParameterError(f"--{name} has no effect with --kind {','.join(kinds)}: leave it out")

@@ -27,18 +27,20 @@ _USES = {"train": "trained on", "valid": "chosen by"}
 def certify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Judged queries that had no part in training or in any choice.")
+        Path,
+        typer.Argument(metavar="DATA", help="Judged queries that were used neither to train nor to choose the model."),
     ],
     measure: Annotated[str, typer.Option(metavar="NAME", help="Such as ndcg@10, map or p@1.")] = "ndcg@10",
-    delta: Annotated[float, typer.Option(metavar="P", help="The bound may fail with this probability.")] = 0.05,
+    delta: Annotated[float, typer.Option(metavar="P", help="The probability that the bound does not hold.")] = 0.05,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Bound the gain over this model instead, query by query.")
+        Path | None, typer.Option(metavar="MODEL", help="Bound the gain over this model instead of the measure itself.")
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, betting, clopper-pearson, bernstein or hoeffding.")
     ] = "auto",
     convention: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose rules measures follow, as for `rankwright evaluate`.")
+        str,
+        typer.Option(metavar="NAME", help="The tool whose definition of measures to use, as in `rankwright evaluate`."),
     ] = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
@@ -46,9 +48,9 @@ def certify(
 ) -> None:
     """Certify how well a model ranks new queries.
 
-    Prints a bound that the expected measure on a new query is not below (not above, if lower is better), except with
-    probability --delta. It holds if DATA are drawn as new queries will be, independently, and the model has not seen
-    them.
+    Prints a certificate: a lower bound for the average of the measure over new queries (an upper bound if lower is
+    better). The bound is wrong with probability --delta at most, provided that the queries in DATA are a random
+    sample of the queries to come, and were used neither to train nor to choose the model.
 
     \b
     Examples:
@@ -80,7 +82,9 @@ def certify(
         if baseline is not None and other is not None:
             result = result.doubted(*_noted_uses(baseline, other, data))
     for doubt in result.doubts:
-        warnings.warn(f"{doubt}: this is an estimate, not certified", stacklevel=1)
+        warnings.warn(
+            f"{doubt}, so the bound is only an estimate. Use judged queries that the model has not seen", stacklevel=1
+        )
     if as_json:
         print_json(result.to_dict())
     else:

@@ -18,23 +18,30 @@ def consistency(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="One demonstration: theorem-3, preorder, binary, squared, low-noise or zero-one."
+            metavar="NAME",
+            help="Show only this demonstration: theorem-3, preorder, binary, squared, low-noise or zero-one.",
         ),
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Ask whether this measure has a standardisation function.")
+        str | None, typer.Option(metavar="MEASURE", help="Decide whether this measure has a standardisation function.")
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="The grades there are, as in 0,1,2, or rankings, or graphs; 0,1 by default."),
+        typer.Option(
+            metavar="LIST", help="The possible grades, such as 0,1,2; or rankings; or graphs. The default is 0,1."
+        ),
     ] = None,
-    items: Annotated[int | None, typer.Option(metavar="N", help="How many items, at most 6; 3 by default.")] = None,
+    items: Annotated[
+        int | None, typer.Option(metavar="N", help="The number of items, at most 6. The default is 3.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Show which losses are consistent with which measures.
 
-    Goes through all orders of a few items, and prints what Buffoni et al. (2011) prove. With --measure: whether that
-    measure has a standardisation function, so that an order-preserving loss can be consistent with it; and the proof.
+    A loss is consistent with a measure if minimising it, with unlimited data, leads to the best ranking by that
+    measure. Without options, this command enumerates all orders of a few items and reproduces the results of Buffoni
+    et al. (2011). With --measure, it decides whether that measure has a standardisation function, which an
+    order-preserving loss needs to be consistent with it, and prints the proof.
 
     \b
     Examples:
@@ -45,7 +52,7 @@ def consistency(
     """
     if measure is None:
         if labels is not None or items is not None:
-            raise ParameterError("--labels and --items say what --measure is asked about: give it too")
+            raise ParameterError("--labels and --items have an effect only with --measure: add --measure")
         _demonstrate(name, as_json)
         return
     if name is not None:

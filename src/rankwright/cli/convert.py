@@ -14,23 +14,31 @@ from rankwright.cli.output import check_output, missing_value, number_type, tell
 @reads_data
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help=f"The data file to read: {DATA_HELP}.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The data file to write; its ending tells the format.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The data file to write; its extension sets the format.")
+    ],
     dtype: Annotated[
         str,
-        typer.Option(metavar="TYPE", help="Numbers of text: float64 is exact, float32 takes half the room."),
+        typer.Option(
+            metavar="TYPE", help="The number type for text input: float64 is exact, float32 takes half the memory."
+        ),
     ] = "float64",
     missing: Annotated[
         str,
-        typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
+        typer.Option(
+            metavar="zero|nan",
+            help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
+        ),
     ] = "zero",
     *,
     columns: DataOptions,
 ) -> None:
-    """Convert LETOR / SVMlight text to Parquet, and back.
+    """Convert a data file to LETOR / SVMlight text or to Parquet.
 
-    What IN is shows in its content. OUT is text if it ends in .txt, .svm, .svmlight, .libsvm, .letor or
-    .dat (with .gz: compressed), and Parquet if it ends in .parquet or .pq. OUT is written whole or not at
-    all, and takes the place of an older file of that name. Of comments in text, document ids are kept.
+    The format of IN is recognised by its content. OUT is written as text if it ends in .txt, .svm, .svmlight,
+    .libsvm, .letor or .dat (compressed if .gz follows), and as Parquet if it ends in .parquet or .pq. An existing
+    file is replaced, but only once the new one is complete. Document ids in comments are kept; other comments are
+    dropped.
 
     \b
     Examples:

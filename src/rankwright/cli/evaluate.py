@@ -14,6 +14,7 @@ from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
 from rankwright.cli.output import (
     check_output,
     print_json,
+    print_lines,
     print_table,
     reading,
     working,
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 def evaluate(
     scores: Annotated[
         Path,
-        typer.Argument(metavar="SCORES", help="Text, plain or gzip: one score per line, rows as in DATA."),
+        typer.Argument(
+            metavar="SCORES", help="One score per line, in the order of the rows of DATA; plain text or gzip."
+        ),
     ],
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The judged documents: {DATA_HELP}.")],
     measures: Annotated[
@@ -39,12 +42,14 @@ def evaluate(
         str,
         typer.Option(
             metavar="NAME",
-            help="Whose rules to follow: default, letor4, mslr, trec_eval, sklearn, lightgbm or xgboost.",
+            help="The tool whose definition to use: default, letor4, mslr, trec_eval, sklearn, lightgbm or xgboost.",
         ),
     ] = "default",
     per_query: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write each query's values too: CSV, or JSON lines if FILE ends in .jsonl."),
+        typer.Option(
+            metavar="FILE", help="Also write each query's values here: CSV, or JSON lines if FILE ends in .jsonl."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
@@ -52,8 +57,9 @@ def evaluate(
 ) -> None:
     """Measure how well scores rank judged documents.
 
-    Prints the mean of each measure over the queries with its 95 % bootstrap interval, under the convention
-    asked for: tools differ in gains, discounts, ties, and queries without a relevant document.
+    Prints the mean of each measure over the queries and its 95 % bootstrap interval: the range in which 95 % of the
+    means fall when the queries are resampled. --convention chooses whose definition of the measures to use, because
+    tools differ in gains, discounts, ties, and queries without a relevant document.
 
     \b
     Examples:
@@ -84,6 +90,7 @@ def evaluate(
         print_json(result)
     else:
         print_table(evaluation)
+        print_lines("95 % interval: how much the mean depends on which queries were sampled (bootstrap).")
 
 
 def write_per_query(evaluation: Evaluation, path: Path) -> None:

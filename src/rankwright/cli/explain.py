@@ -22,41 +22,44 @@ def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help=f"The query and others beside it: {DATA_HELP}."),
+        typer.Argument(
+            metavar="DATA", help=f"A file with the query; its other queries show the usual values: {DATA_HELP}."
+        ),
     ],
     query: Annotated[str, typer.Option(metavar="ID", help="The query to explain.")],
     document: Annotated[
         str | None,
         typer.Option(
-            metavar="D", help="One document of it: its id or its rank; or rank:3, or row:17 for a row of DATA, from 0."
+            metavar="D",
+            help="The document to explain: its id or its rank; or rank:3; or row:17 for a row of DATA, counted from 0.",
         ),
     ] = None,
     to_rank: Annotated[
-        int | None, typer.Option(metavar="R", help="Where the document is to rise to; by default one place up.")
+        int | None, typer.Option(metavar="R", help="The rank that the document should reach; by default one place up.")
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="Documents, or features, that a table shows.")] = 10,
+    top: Annotated[int, typer.Option(metavar="N", help="The number of documents or features that a table shows.")] = 10,
     measure: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What a rise is worth: ndcg@10, map, err@20 … By default ndcg@10."),
+        typer.Option(metavar="NAME", help="The measure of the ranking: ndcg@10 (the default), map, err@20 …"),
     ] = None,
     convention: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="Whose rules to measure by: default, letor4, mslr, trec_eval, sklearn, lightgbm or xgboost.",
+            help="The tool whose definition of measures to use, as in `rankwright evaluate`.",
         ),
     ] = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables: all of it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
     *,
     columns: DataOptions,
 ) -> None:
-    """Tell why documents rank as they do, and what would lift them.
+    """Explain why documents rank where they do, and what would move them up.
 
-    Prints the documents by score with the features that move each away from the mean of the query, the
-    cheapest change of one feature that would put each one place higher and what the measure would gain by
-    that, and the features that pull good documents down. With --document, all about one of them: what it
-    lacks, why another is above it, which change of a single feature would do, and the smallest change of
-    several. Features are picked as `rankwright predict` does.
+    Prints the documents of a query by score, with the features that move each score away from the query's mean; for
+    each document, the smallest change of a single feature that moves it up one place, and how much the measure
+    would gain; and the features that lower the scores of good documents. With --document, explains one document:
+    why the next one ranks above it, which changes of a single feature would move it up, and the smallest change of
+    several features together. Features are matched as by `rankwright predict`.
 
     \b
     Examples:
@@ -69,7 +72,7 @@ def explain(
 
     check_at_least(1, top=top, to_rank=to_rank)
     if to_rank is not None and document is None:
-        raise ParameterError("--to-rank needs --document: which one is to rise?")
+        raise ParameterError("--to-rank needs --document: add the document that should reach this rank")
     with reading(model):
         ranker = load_model(model)
     queries = read_for_models(data, columns, ranker)

@@ -23,53 +23,56 @@ def export(
         str,
         typer.Option(
             metavar="TARGET",
-            help="solr, elasticsearch, opensearch, vespa, sql, onnx, ranklib or python: what it is for.",
+            help="The target format: solr, elasticsearch, opensearch, vespa, sql, onnx, ranklib or python.",
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it here instead of to standard output.")
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of standard output.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model or rank profile; rankwright by default.")
+        str | None, typer.Option(metavar="NAME", help="The name of the model or rank profile; rankwright by default.")
     ] = None,
     features_map: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A JSON object from names of features to those of the target; vespa: expressions, ranklib: numbers.",
+            help="A JSON object that maps feature names to those of the target (vespa: expressions, ranklib: numbers).",
         ),
     ] = None,
-    store: Annotated[str | None, typer.Option(metavar="NAME", help="solr: the feature store.")] = None,
+    store: Annotated[str | None, typer.Option(metavar="NAME", help="solr: the name of the feature store.")] = None,
     feature_set: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="elasticsearch, opensearch: put the request for this feature set in front."),
+        typer.Option(
+            metavar="NAME", help="elasticsearch, opensearch: start with the request line for this feature set."
+        ),
     ] = None,
     table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="sql: the table or alias that columns belong to.")
+        str | None, typer.Option(metavar="NAME", help="sql: the table or alias to put before column names.")
     ] = None,
     dialect: Annotated[
-        str | None, typer.Option(metavar="ansi|mysql", help="sql: how names are quoted; ansi by default.")
+        str | None, typer.Option(metavar="ansi|mysql", help="sql: how to quote names; ansi by default.")
     ] = None,
     nulls: Annotated[
         str | None,
         typer.Option(
             metavar="model|zero|null",
-            help="sql: NULL is what missing values are to the model, the default, or 0, or makes the score NULL.",
+            help="sql: treat NULL as a missing value (model, the default), as 0 (zero), or make the score NULL (null).",
         ),
     ] = None,
     query_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="sql: the column of query ids, if missing values are filled in by query means."
+            metavar="NAME",
+            help="sql: the column with query ids; needed if the model replaces missing values by query means.",
         ),
     ] = None,
     dtype: Annotated[
-        str | None, typer.Option(metavar="float32|float64", help="onnx: the numbers; float32 by default.")
+        str | None, typer.Option(metavar="float32|float64", help="onnx: the number type; float32 by default.")
     ] = None,
 ) -> None:
-    """Write a model for a search engine, a database or a runtime.
+    """Write a model in the format of a search engine, a database or a runtime.
 
-    Only features with a weight are in it. Features that the training data did not name are f1, f2, …
+    The export contains only features with a nonzero weight. Features without names are called f1, f2, …
 
     \b
     Examples:
@@ -93,7 +96,7 @@ def export(
         if to not in takers_of(option):
             raise ParameterError(f"{option_of(option)} is for {', '.join(takers_of(option))}, not for {to}")
     if to == "onnx" and out is None:
-        raise ParameterError("--to onnx needs --out, as ONNX is no text to be printed")
+        raise ParameterError("--to onnx writes a binary file: add --out FILE")
     if out is not None:
         check_output(out, *(path for path in (model, features_map) if path is not None))
     with reading(model):
@@ -122,7 +125,7 @@ def _names(path: Path | None) -> Any:
         try:
             return json.loads(path.read_bytes(), object_pairs_hook=unique)
         except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ParseError(path, f"this is no map of features, as it is not JSON: {error}") from None
+            raise ParseError(path, f"the feature map is not valid JSON: {error}") from None
 
 
 def _write(exported: str | bytes, out: Path) -> None:
@@ -139,7 +142,7 @@ def _print(exported: Any) -> None:
         exported.encode(encoding)
     except UnicodeEncodeError:
         raise Failure(
-            f"cannot write to standard output: {encoding} has not all letters of the model: use --out",
+            f"cannot write to standard output: {encoding} cannot encode all characters of the model: use --out FILE",
             Exit.CANNOT_CREATE,
         ) from None
     print_code(exported.removesuffix("\n"))

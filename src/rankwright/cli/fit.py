@@ -41,14 +41,14 @@ _JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", 
 @reads_data
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Judged documents: {DATA_HELP}.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],
     valid: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Choose on these queries instead of by cross-validation.")
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Queries for the final figures and the certificate.")
+        Path | None, typer.Option(metavar="FILE", help="Queries for the final results and the certificate.")
     ] = None,
-    measure: Annotated[str, typer.Option(metavar="NAME", help="What counts: ndcg@10, map, err@20, p@5 …")] = "ndcg@10",
+    measure: Annotated[str, typer.Option(metavar="NAME", help="The measure: ndcg@10, map, err@20, p@5 …")] = "ndcg@10",
     ranker: Annotated[
         str | None,
         typer.Option(
@@ -57,45 +57,53 @@ def fit(
         ),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Leave out what is not done by then: 90, 90s, 5m or 1h.")
+        str | None, typer.Option(metavar="TIME", help="Skip rankers that are not finished by then: 90, 90s, 5m or 1h.")
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Parts for cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(metavar="N", help="The number of folds of cross-validation.")] = 5,
     rule: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="one-standard-error: the fewest features that are as good; or best.",
+            help="best, or one-standard-error: the fewest features within one standard error of the best.",
         ),
     ] = "one-standard-error",
     baseline: Annotated[
         str | None,
         typer.Option(
-            metavar="FEATURE", help="Compare with ranking by this feature, or by minus it (-NAME); the best by default."
+            metavar="FEATURE",
+            help="Compare with ranking by this feature alone (-NAME: lowest value first); by default the best feature.",
         ),
     ] = None,
     costs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV with the columns feature and cost: prefer cheap features.")
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV file with the columns feature and cost: prefer cheap features."),
     ] = None,
     missing: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="What stands for a missing value: mean (of all documents), query-mean, or auto: the better one.",
+            help="Replace a missing value by the mean of all documents (mean), of its query (query-mean), or auto: by "
+            "the better of the two.",
         ),
     ] = "auto",
     transform: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="Of features with heavy tails: log, quantile, none, or auto, the simplest that is as good. "
-            "Solr, Elasticsearch and OpenSearch take only none.",
+            help="The transform of heavy-tailed features: log, quantile, none, or auto: the simplest that is as good. "
+            "Solr, Elasticsearch and OpenSearch support only none.",
         ),
     ] = "auto",
     convention: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose rules the measure follows, as for `rankwright evaluate`.")
+        str,
+        typer.Option(
+            metavar="NAME", help="The tool whose definition of the measure to use, as in `rankwright evaluate`."
+        ),
     ] = "default",
-    delta: Annotated[float, typer.Option(metavar="P", help="The certificate may fail with this probability.")] = 0.05,
-    seed: Annotated[int, typer.Option(metavar="N", help="For the parts of cross-validation.")] = 0,
+    delta: Annotated[
+        float, typer.Option(metavar="P", help="The probability that the certificate does not hold.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the folds.")] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the results of another fit in the folder.")
     ] = False,
@@ -105,12 +113,13 @@ def fit(
 ) -> None:
     """Try the linear rankers, choose one, and write it with a report.
 
-    Every ranker is tried with a path of settings and judged on held-out queries by the measure. The one with the
-    fewest features among those that are as good as the best, up to one standard error, is trained on all queries
-    and written as model.json, beside leaderboard.csv and report.html.
+    Tries every ranker with a range of settings and measures each on held-out queries. Among the rankers within one
+    standard error of the best, the one with the fewest features is trained on all queries. Writes model.json,
+    leaderboard.csv and report.html. With --test, prints a certificate: a guaranteed lower bound for the measure on
+    new queries.
 
-    If it is interrupted, the same command goes on from what is finished. A folder with the results of another fit
-    is left as it is, unless there is --overwrite.
+    If the command is interrupted, run it again to continue where it stopped. It does not replace the results of
+    another fit in the folder without --overwrite.
 
     \b
     Examples:
@@ -197,7 +206,9 @@ class _Job:
         for path in inputs:
             with reading(path):
                 if path.exists() and not path.is_dir() and not path.is_file():
-                    raise ParameterError(f"{path} is a pipe or a device: fit reads its data twice, so give files")
+                    raise ParameterError(
+                        f"{path} is a pipe or a device, but fit reads its data twice: save the data to a file first"
+                    )
 
     def _wanted_rankers(self) -> tuple[str, ...]:
         from rankwright.fitting.fit import RANKERS
@@ -207,7 +218,7 @@ class _Job:
         wanted = tuple(word.strip() for word in self.rankers.split(","))
         unknown = next((name for name in wanted if name not in RANKERS), None)
         if unknown is not None:
-            raise ParameterError(f"--ranker: {unknown!r} is none of {', '.join(RANKERS)}")
+            raise ParameterError(f"--ranker: {unknown!r} is not one of {', '.join(RANKERS)}")
         return wanted
 
     def _seconds(self) -> float | None:

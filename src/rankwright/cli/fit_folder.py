@@ -80,9 +80,9 @@ def _alone_in(out: Path) -> Iterator[None]:
 def going_on(work: Work) -> Iterator[None]:
     """Tell what is finished already, and what will be if the run is interrupted."""
     if work.n_finished:
-        print(f"going on: {work.n_finished} parts are finished", file=sys.stderr)
+        print(f"continuing an interrupted run: {work.n_finished} parts are finished", file=sys.stderr)
     try:
         yield
     except KeyboardInterrupt:
-        print(f"{work.n_finished} parts are finished: the same command goes on from there", file=sys.stderr)
+        print(f"{work.n_finished} parts are finished: run the same command again to continue", file=sys.stderr)
         raise

@@ -16,17 +16,21 @@ def inspect(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The data file: {DATA_HELP}.")],
     missing: Annotated[
         str,
-        typer.Option(metavar="zero|nan", help="What features become that a line does not mention; NULL is NaN."),
+        typer.Option(
+            metavar="zero|nan",
+            help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
+        ),
     ] = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
     columns: DataOptions,
 ) -> None:
-    """Look a data file over and tell what looks wrong.
+    """Summarise a data file and report what looks wrong in it.
 
-    Tells its sizes and grades; queries that teach nothing; repeated and contradictory documents; where values
-    are missing, and whether that is linked to the grade; features that are constant, infinite or the same as
-    another; and features that leak the label, number the documents or have extreme outliers.
+    Prints the number of queries, documents and features, and how many documents have each grade. Reports queries
+    from which nothing can be learned, repeated and contradictory documents, missing values and whether they are
+    linked to the grade, and suspicious features: constant, infinite or duplicate ones, and those that leak the
+    label, number the documents or have extreme outliers.
 
     \b
     Examples:

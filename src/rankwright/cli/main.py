@@ -43,8 +43,8 @@ _UsageError: Any = typer.BadParameter.__base__
 
 _EXIT_CODES = """\b
 Exit codes:
-    0  fine
-    2  wrong usage, or a parameter with a value that it cannot have
+    0  success
+    2  wrong usage, or an option with an invalid value
    65  malformed data
    66  an input file is missing or cannot be read
    71  not enough memory
@@ -69,7 +69,9 @@ reproduce.command(epilog=_EXIT_CODES)(order_preserving)
 reproduce.command(epilog=_EXIT_CODES)(large_margin)
 app.add_typer(reproduce, name="reproduce")
 
-study = typer.Typer(rich_markup_mode=None, help="Experiments on how far theory reaches.", epilog=_EXIT_CODES)
+study = typer.Typer(
+    rich_markup_mode=None, help="Compare theoretical risk bounds with measured risk.", epilog=_EXIT_CODES
+)
 study.callback()(lambda: None)  # so that the one study there is keeps its name
 study.command("bounds", epilog=_EXIT_CODES)(study_bounds)
 app.add_typer(study, name="study")
@@ -88,7 +90,7 @@ def rankwright(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Learning to rank: from judged documents to a ranker that is measured, explained, certified and exported.
+    """Learning to rank: train a ranker on judged documents, then measure, explain, certify and export it.
 
     \b
     Examples:
@@ -103,7 +105,7 @@ def rankwright(
       rankwright explain model.json test.txt --query 17
       rankwright export model.json --to elasticsearch --name my_model --out model-es.json
 
-    `rankwright COMMAND --help` tells more about a command.
+    Run `rankwright COMMAND --help` for the options of a command.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
@@ -138,7 +140,7 @@ def _refuse_empty(words: Sequence[str]) -> None:
     for place, word in enumerate(words, start=1):
         if not word or (word.startswith("--") and word.endswith("=")):
             named = f"the value of {words[place - 2]}" if place > 1 and words[place - 2].startswith("-") else repr(word)
-            raise ParameterError(f"argument {place} ({named}) is empty: leave it out, or give it a value")
+            raise ParameterError(f"argument {place} ({named}) is empty: give it a value, or leave it out")
 
 
 def _problem_and_code(error: Any) -> tuple[str, Exit]:

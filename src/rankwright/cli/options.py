@@ -21,7 +21,7 @@ from rankwright.errors import ParameterError
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
 
-_COLUMNS = "Columns of CSV, JSON lines or Parquet"
+_COLUMNS = "In CSV, JSON lines or Parquet"
 DATA_HELP = "text, CSV, JSON lines (all plain or gzip) or Parquet"
 
 
@@ -73,19 +73,24 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
 def _data_options(
     *,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help=f"{_COLUMNS}: the grades.")] = None,
-    qid: Annotated[str | None, typer.Option(metavar="COLUMN", help="The queries.")] = None,
-    doc: Annotated[str | None, typer.Option(metavar="COLUMN", help="The document ids.")] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help=f"{_COLUMNS}: the column with the grades.")
+    ] = None,
+    qid: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the query ids.")] = None,
+    doc: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the document ids.")] = None,
     features: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="The features: bm25,click* takes these, -price leaves that one out."),
+        typer.Option(
+            metavar="LIST", help="The feature columns: bm25,click* uses only these; -price uses all but price."
+        ),
     ] = None,
     one_hot: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Columns of text to use: each of their values becomes a feature."),
+        typer.Option(metavar="LIST", help="Text columns to encode: each distinct value becomes a 0/1 feature."),
     ] = None,
     column_description: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CatBoost's description of columns that have no line of names.")
+        Path | None,
+        typer.Option(metavar="FILE", help="CatBoost's column description, for a table without a header line."),
     ] = None,
 ) -> None:
     """Only its signature counts."""
@@ -100,7 +105,7 @@ def _names(option: str, text: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise ParameterError(f"{option}: {text!r} has an empty name in it")
+        raise ParameterError(f"{option}: {text!r} contains an empty name")
     return names
 
 
@@ -109,8 +114,8 @@ Scale = Annotated[
     typer.Option(
         "--scale",
         metavar="spread|none",
-        help="Divide features by their spread within queries while training, the default, or take them as they are, as "
-        "papers do. The model takes features as they are in any case.",
+        help="spread (the default) trains on features divided by their spread within queries; none trains on the "
+        "features as they are, as papers do. In both cases the model takes unscaled features.",
     ),
 ]
 Missing = Annotated[
@@ -118,7 +123,8 @@ Missing = Annotated[
     typer.Option(
         "--missing",
         metavar="mean|query-mean",
-        help="What stands for a missing value: the mean of all documents, the default, or of those of its query.",
+        help="Replace a missing value by the feature's mean over all documents (mean, the default) or over the "
+        "documents of its query (query-mean).",
     ),
 ]
 SCALES = ("spread", "none")
@@ -157,7 +163,9 @@ def _alphas(word: str) -> list[float]:
             return [_checked_alpha(math.pow(base, exponent)) for exponent in range(low, high + 1)]
     except (ValueError, OverflowError):
         pass
-    raise ParameterError(f"--alpha: {word!r} is neither a number above 0, nor a power as 2^3, nor a range as 2^0..2^10")
+    raise ParameterError(
+        f"--alpha: {word!r} is not a number above 0, a power such as 2^3, or a range such as 2^0..2^10"
+    )
 
 
 def _checked_alpha(value: float) -> float:

@@ -23,11 +23,11 @@ def predict(
     *,
     columns: DataOptions,
 ) -> None:
-    """Score documents with a model that was trained before.
+    """Score documents with a trained model.
 
-    Prints one score per line, in the order of DATA: the higher, the better its place in its query. Every score
-    has the fewest digits that read back as the same number. Features are picked by name where both the model
-    and DATA name them, and else by their number; features that text does not show are 0. A table needs no grades.
+    Prints one score per line, in the order of the rows of DATA. The document with the highest score of a query ranks
+    first. Scores are printed in full precision. Features are matched by name if both the model and DATA have names,
+    and otherwise by number; features that a line of text leaves out are 0. DATA needs no grades.
 
     \b
     Examples:

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 def greedy_rankrls(
     data: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder that holds MQ2007, MQ2008 or both, or one of these itself.")
+        Path, typer.Option(metavar="DIR", help="The folder that contains MQ2007, MQ2008 or both, or is one of them.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],
 ) -> None:
     """Repeat the Greedy RankRLS experiments on LETOR 4.0.
 
-    Trains RankRLS and greedy RankRLS on the five folds of MQ2007 and MQ2008, whichever are there, as
-    Pahikkala, Airola, Naula and Salakoski did (Greedy RankRLS, 2010, section 4), and holds every figure of
-    tables 1 to 10 against ours. Writes tables.md, results.json, and figure1.svg to figure4.svg.
+    Trains RankRLS and greedy RankRLS on the five folds of MQ2007 and MQ2008, as far as they are in the folder, as
+    Pahikkala, Airola, Naula and Salakoski did (Greedy RankRLS, 2010, section 4), and compares every figure of
+    tables 1 to 10 with ours. Writes tables.md, results.json, and figure1.svg to figure4.svg.
 
     \b
     Examples:
@@ -55,21 +55,19 @@ def greedy_rankrls(
 def order_preserving(
     data: Annotated[
         Path,
-        typer.Option(
-            metavar="DIR", help="The folder that holds MQ2007, MQ2008 or Yahoo's set1, or one of these itself."
-        ),
+        typer.Option(metavar="DIR", help="The folder that contains MQ2007, MQ2008 or Yahoo's set1, or is one of them."),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")
+        Path | None, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")
     ] = None,
 ) -> None:
     """Repeat the experiments on order-preserving losses.
 
     Trains the preorder and order-preserving losses of Buffoni, Calauzènes, Gallinari and Usunier (2011,
-    section 6, tables 1 and 2) on the folds of MQ2007 and MQ2008 and on Yahoo's set1, whichever are there, with λ
-    chosen by the measure reported, and marks what is significantly worse. The position-sensitive ranker of
-    Riezler and De Bona, and RankSVM beside published figures of SVM-rank, come with it. With --out it writes
-    tables.md and results.json.
+    section 6, tables 1 and 2) on the folds of MQ2007 and MQ2008 and on Yahoo's set1, as far as they are in the
+    folder. Chooses λ, the regularisation, by the measure reported, and marks results that are significantly worse.
+    Also trains the position-sensitive ranker of Riezler and De Bona, and compares RankSVM with published figures of
+    SVM-rank. With --out it writes tables.md and results.json.
 
     \b
     Examples:
@@ -95,16 +93,16 @@ def order_preserving(
 
 def large_margin(
     data: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder that holds OHSUMED, MQ2008 or both, or one of these itself.")
+        Path, typer.Option(metavar="DIR", help="The folder that contains OHSUMED, MQ2008 or both, or is one of them.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is made if need be.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],
 ) -> None:
     """Repeat the OHSUMED experiment on bounds of NDCG.
 
     Trains the convex and the tight bound of Chapelle, Le and Smola (Large margin optimization of ranking
-    measures, 2007, section 5.3) on the five folds of OHSUMED and MQ2008, whichever are there, beside regression,
-    RankSVM and RankBoost, tests the differences query by query, and holds OHSUMED against the published baselines
-    of LETOR. Writes tables.md, results.json, and ohsumed.svg and mq2008.svg.
+    measures, 2007, section 5.3) on the five folds of OHSUMED and MQ2008, as far as they are in the folder, and
+    regression, RankSVM and RankBoost for comparison. Tests the differences query by query, and compares OHSUMED with
+    the published baselines of LETOR. Writes tables.md, results.json, and ohsumed.svg and mq2008.svg.
 
     \b
     Examples:

@@ -38,49 +38,58 @@ def select(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
     valid: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Judge on these queries; without them, on each query left out of training."),
+        typer.Option(
+            metavar="FILE", help="Measure on these queries; by default by leave-query-out on the training data."
+        ),
     ] = None,
     max_features: Annotated[
         int | None,
         typer.Option(
-            metavar="K", help="How many features to select at most: by default 10, or all if there are fewer."
+            metavar="K", help="The largest number of features to select; by default 10, or all if there are fewer."
         ),
     ] = None,
     alpha: Annotated[
         str,
-        typer.Option(metavar="LIST", help="Regularisation to choose from: 1,2,4 or 2^0..2^10; auto is the latter."),
+        typer.Option(
+            metavar="LIST", help="Values of the regularisation λ to choose from, such as 1,2,4; auto is 2^0..2^10."
+        ),
     ] = "auto",
     measures: Annotated[
-        str, typer.Option(metavar="LIST", help="Measures, separated by commas; the first one decides.")
+        str, typer.Option(metavar="LIST", help="Measures, separated by commas; the first one chooses.")
     ] = "ndcg@10,map",
     convention: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose rules to follow, as for `rankwright evaluate`.")
+        str,
+        typer.Option(metavar="NAME", help="The tool whose definition of measures to use, as in `rankwright evaluate`."),
     ] = "default",
     rule: Annotated[
         str,
         typer.Option(
             metavar="best|one-standard-error",
-            help="Choose the best step, or the fewest features within one standard error of it.",
+            help="Choose the best step, or the step with the fewest features within one standard error of the best.",
         ),
     ] = "best",
     costs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="CSV with the columns feature (number or name) and cost, for every feature."),
+        typer.Option(
+            metavar="FILE", help="CSV file with the columns feature (number or name) and cost, a row per feature."
+        ),
     ] = None,
-    floating: Annotated[bool, typer.Option("--floating", help="Drop features again where that helps.")] = False,
+    floating: Annotated[bool, typer.Option("--floating", help="Drop selected features again if that helps.")] = False,
     criterion: Annotated[
         str,
-        typer.Option(metavar="squared-error|MEASURE", help="What each step improves on queries left out of training."),
+        typer.Option(metavar="squared-error|MEASURE", help="What each step improves, by leave-query-out."),
     ] = "squared-error",
     candidates: Annotated[
-        int | None, typer.Option(metavar="N", help="Look at only N features per step, drawn at random.")
+        int | None, typer.Option(metavar="N", help="Consider only N random features in each step.")
     ] = None,
     scale: Scale = None,
     missing: Missing = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Makes what is drawn at random repeatable.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The random seed, for repeatable results.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write all steps for every alpha: CSV or JSON, as FILE ends."),
+        typer.Option(
+            metavar="FILE", help="Write all steps for every alpha here: CSV or JSON, by the extension of FILE."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
@@ -88,10 +97,13 @@ def select(
 ) -> None:
     """Select the features that matter, one by one (greedy RankRLS).
 
-    Each step takes the feature that helps most on queries left out of training. Prints the path of the best
-    alpha with the chosen step marked, the weights, and the Pareto front: what each further feature buys.
-    Features are counted from 1, as in LETOR files. They are divided by their spread within queries, and missing
-    values filled in and indicated; weights are those of features as they are.
+    Each step adds the feature that helps most by leave-query-out: every query is ranked by a model trained on all
+    other queries. Prints the steps for the best alpha (the regularisation λ) with the chosen step marked, its
+    weights, and the Pareto front: the best result for each number of features. Features are counted from 1, as in
+    LETOR files.
+
+    Features are scaled: each is divided by its spread within queries. Missing values are replaced by a mean, and an
+    extra 0/1 feature marks them. The weights printed are for unscaled features.
 
     \b
     Examples:
@@ -159,7 +171,7 @@ def _criterion(text: str) -> Measure | Literal["squared-error"]:
         return "squared-error"
     measures = parse_measures(text)
     if len(measures) > 1:
-        raise ParameterError(f"--criterion is squared-error or one measure, not {len(measures)} of them")
+        raise ParameterError(f"--criterion must be squared-error or a single measure, not {len(measures)} measures")
     return measures[0]
 
 
@@ -178,9 +190,9 @@ def read_costs(path: Path, queries: Queries) -> list[float]:
     for line, feature, cost in _cost_lines(path):
         column = names.get(feature, _number_of(feature) - 1)
         if not 0 <= column < queries.n_features:
-            raise ParseError(path, f"there is no feature {feature!r}", line=line)
+            raise ParseError(path, f"the data have no feature {feature!r}", line=line)
         if column in costs:
-            raise ParseError(path, f"feature {feature!r} has a cost already", line=line)
+            raise ParseError(path, f"feature {feature!r} is listed twice", line=line)
         costs[column] = _cost(cost, path, line)
     missing = next((column for column in range(queries.n_features) if column not in costs), None)
     if missing is not None:
@@ -200,7 +212,7 @@ def _cost_lines(path: Path) -> Iterator[tuple[int, str, str]]:
                     raise ParseError(path, "the line has more fields than the first one", line=table.line_num)
                 yield table.line_num, row["feature"].strip(), row["cost"].strip()
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ParseError(path, f"this is no CSV: {error}") from None
+        raise ParseError(path, f"this is not a CSV file: {error}") from None
 
 
 def _number_of(feature: str) -> int:
@@ -214,5 +226,5 @@ def _cost(text: str, path: Path, line: int) -> float:
     except ValueError:
         cost = math.nan
     if not 0 < cost < math.inf:
-        raise ParseError(path, f"a cost is a number above 0, not {text!r}", line=line)
+        raise ParseError(path, f"a cost must be a number above 0, not {text!r}", line=line)
     return cost

@@ -74,13 +74,20 @@ class SelectionReport:
         from rich.console import Group
         from rich.text import Text
 
-        judged = "the validation queries" if self.on_valid else "each query left out of training"
+        judged = (
+            "measured on the validation queries"
+            if self.on_valid
+            else "measured by leave-query-out (each query is ranked by a model trained on the others)"
+        )
         return Group(
-            Text(f"alpha {regularisation(self.ranker.path_.alpha)}, measures on {judged}", style="dim"),
+            Text(f"Steps for alpha {regularisation(self.ranker.path_.alpha)}, {judged}", style="dim"),
             self._path_table(),
             Text(f"{_mark()} chosen: {self._choice()}"),
             Text(f"  weights: {self._weights()}"),
-            Text("\nPareto front: each line is better than all that need less", style="dim"),
+            Text(
+                f"\nPareto front: the best result for each {'cost' if self.with_costs else 'number of features'}",
+                style="dim",
+            ),
             self._pareto_table(),
         )
 

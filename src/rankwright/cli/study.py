@@ -19,15 +19,17 @@ _FILES = ("bounds.csv", "bounds.svg")
 def study_bounds(
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="[DATA]", help=f"Judged documents: {DATA_HELP}; synthetic by default."),
+        typer.Argument(metavar="[DATA]", help=f"Judged documents: {DATA_HELP}. By default, synthetic data."),
     ] = None,
     measure: Annotated[str, typer.Option(metavar="NAME", help="ndcg, ndcg@K or map.")] = "ndcg@10",
     sizes: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Numbers of training queries: 100,1000,10000.")
+        str | None, typer.Option(metavar="LIST", help="The numbers of training queries to try, such as 100,1000,10000.")
     ] = None,
-    repeats: Annotated[int, typer.Option(metavar="N", help="How often to draw training queries anew.")] = 3,
-    delta: Annotated[float, typer.Option(metavar="P", help="Each bound may fail with this probability.")] = 0.05,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of all that is drawn at random.")] = 0,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", help="How many random samples of training queries to draw for each size.")
+    ] = 3,
+    delta: Annotated[float, typer.Option(metavar="P", help="The probability that a bound does not hold.")] = 0.05,
+    seed: Annotated[int, typer.Option(metavar="N", help="The random seed.")] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write bounds.csv and bounds.svg into this folder.")
     ] = None,
@@ -35,11 +37,12 @@ def study_bounds(
     *,
     columns: DataOptions,
 ) -> None:
-    """Hold risk bounds against held-out risk, as the number of training queries grows.
+    """Compare risk bounds with held-out risk as the number of training queries grows.
 
-    Trains a position-sensitive max-margin ranker on more and more queries. Prints its risk on those, on queries
-    set aside, and what bounds say from the training queries alone: the bound by vector contraction or Gaussian
-    comparison, and those of Riezler and De Bona (theorem 4, corollary 1).
+    Risk is the expected loss on a new query: 1 - MEASURE. Trains a position-sensitive max-margin ranker on more and
+    more queries. Prints its risk on the training queries and on held-out queries, and the bounds computed from the
+    training queries alone: our bound (by vector contraction or Gaussian comparison) and those of Riezler and De Bona
+    (theorem 4, corollary 1).
 
     \b
     Examples:

@@ -60,7 +60,7 @@ def train(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Choose alpha on these queries, without them on held-out training queries; rankboost: rounds.",
+            help="Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries.",
         ),
     ] = None,
     measures: Annotated[
@@ -69,24 +69,27 @@ def train(
             "--measure",
             "--measures",
             metavar="LIST",
-            help="Separated by commas; the first one decides, and is what structured optimises: nDCG or map.",
+            help="Measures, separated by commas. The first one chooses the model, and structured optimises it: ndcg "
+            "or map.",
         ),
     ] = "ndcg@10",
     alpha: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Regularisation to choose from: 1,2,4 or 2^-5..2^5; auto, the default, is the ranker's own grid.",
+            help="Values of the regularisation λ to choose from: 1,2,4 or 2^-5..2^5; auto (the default) is the "
+            "ranker's own grid. A larger λ gives smaller weights.",
         ),
     ] = None,
     convention: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose rules measures follow, as for `rankwright evaluate`.")
+        str,
+        typer.Option(metavar="NAME", help="The tool whose definition of measures to use, as in `rankwright evaluate`."),
     ] = "default",
     rule: Annotated[
         str | None,
         typer.Option(
             metavar="best|one-standard-error",
-            help="Choose the best model, the default, or the simplest within one standard error of it.",
+            help="Choose the best model (the default), or the simplest one within one standard error of the best.",
         ),
     ] = None,
     loss: Annotated[
@@ -107,7 +110,9 @@ def train(
     ] = None,
     cutoff: Annotated[
         int | None,
-        typer.Option(metavar="K", help="order-preserving: only the best K places count; by default as in --measure."),
+        typer.Option(
+            metavar="K", help="order-preserving: only the top K ranks count; by default the cutoff of --measure."
+        ),
     ] = None,
     normalize: Annotated[
         bool, typer.Option("--normalize", help="order-preserving: divide by the number of pairs in a query.")
@@ -122,53 +127,58 @@ def train(
     ] = None,
     bound: Annotated[
         str | None,
-        typer.Option(metavar="convex|tight", help="structured: the bound of the measure's loss; convex by default."),
+        typer.Option(
+            metavar="convex|tight", help="structured: which upper bound of 1 - measure to minimise; convex by default."
+        ),
     ] = None,
     position_weights: Annotated[
         str | None,
         typer.Option(
             metavar="NAME|LIST",
-            help="structured: linear, inverse-sqrt, discount, learned, or numbers for ranks 1,2,… as 1,0.5,0.25.",
+            help="structured: linear, inverse-sqrt, discount, learned, or the weights of ranks 1, 2, … as 1,0.5,0.25.",
         ),
     ] = None,
     rescale: Annotated[
         str | None,
         typer.Option(
             metavar="margin|slack",
-            help="structured: whether a ranking's loss is its margin, the default, or multiplies its violation.",
+            help="structured: use the loss of a ranking as its margin (the default) or as a factor of its slack.",
         ),
     ] = None,
     early_stopping: Annotated[
-        bool, typer.Option("--early-stopping", help="Stop when validation queries are ranked no better.")
+        bool, typer.Option("--early-stopping", help="Stop when the measure on validation queries no longer improves.")
     ] = False,
     tol: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="ranksvm, order-preserving, structured: the gap to reach, as a part of the objective (structured: and "
-            "of what can be gained over w = 0).",
+            help="ranksvm, order-preserving, structured: stop when the objective is at most this fraction above its "
+            "minimum (structured: also at most this fraction of the possible gain over w = 0).",
         ),
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(metavar="N", help="ranksvm, order-preserving, structured: steps of the solver at most."),
+        typer.Option(metavar="N", help="ranksvm, order-preserving, structured: the largest number of solver steps."),
     ] = None,
     max_features: Annotated[
         int | None,
-        typer.Option(metavar="K", help="greedy-rankrls: features at most; by default 10, or all if there are fewer."),
+        typer.Option(
+            metavar="K", help="greedy-rankrls: the largest number of features; by default 10, or all if fewer."
+        ),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(metavar="N", help="rankboost: stumps at most; by default 300.")] = None,
+    rounds: Annotated[int | None, typer.Option(metavar="N", help="rankboost: most rounds; default 300.")] = None,
     thresholds: Annotated[
-        int | None, typer.Option(metavar="N", help="rankboost: thresholds per feature at most; by default 255.")
+        int | None,
+        typer.Option(metavar="N", help="rankboost: the largest number of thresholds per feature; by default 255."),
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(metavar="N", help="rankboost: stop when N rounds have ranked validation queries no better."),
+        typer.Option(metavar="N", help="rankboost: stop after N rounds without improvement on validation queries."),
     ] = None,
     scale: Scale = None,
     missing: Missing = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Tell every iteration on standard error, as on a terminal.")
+        bool, typer.Option("--verbose", help="Print every iteration to standard error even if it is not a terminal.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
@@ -176,12 +186,13 @@ def train(
 ) -> None:
     """Train a ranker, and write it to a model file.
 
-    Chooses alpha by the first measure, trains on all of DATA, and writes the weights and what is known of their
-    training as JSON, whole or not at all. `rankwright predict` scores with it. (rankboost chooses the number of
-    rounds, and writes stumps.)
+    Chooses alpha, the regularisation λ, by the first measure on validation queries or on held-out training queries.
+    Then trains on all of DATA and writes the weights and a record of the training to a JSON file, which `rankwright
+    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps.)
 
-    Linear rankers are trained on features divided by their spread within queries, with missing values filled in
-    and indicated. All of it becomes part of the model, which takes features as they are.
+    Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
+    replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled
+    features. Use --scale none to train on unscaled features.
 
     \b
     Examples:
@@ -208,9 +219,9 @@ def train(
         patience=patience,
     )
     if early_stopping and valid is None:
-        raise ParameterError("--early-stopping needs --valid: it stops where validation queries are ranked no better")
+        raise ParameterError("--early-stopping measures validation queries: add --valid FILE")
     if patience is not None and valid is None:
-        raise ParameterError("--patience needs --valid: it ends where validation queries are ranked no better")
+        raise ParameterError("--patience measures validation queries: add --valid FILE")
     chosen_measures = parse_measures(measures)
     parameters = {
         "measures": chosen_measures,
@@ -246,7 +257,7 @@ def train(
         parameters["measure"] = _optimised(chosen_measures[0])
     check_one_of(SCALES, scale=scale)
     if scale is not None and "missing" not in _parameters_of(ranker):
-        raise ParameterError(f"--scale is for linear rankers: {ranker} compares features with thresholds")
+        raise ParameterError(f"--scale is for linear rankers, and {ranker} does not need scaling: leave it out")
     check_output(out, *(path for path in (data, valid) if path is not None))
     files = {"train": data, **({} if valid is None else {"valid": valid})}
     with digests_of(files) as digests:
@@ -301,7 +312,7 @@ def _optimised(measure: Measure) -> Measure:
         return checked_measure(measure)
     except ParameterError:
         raise ParameterError(
-            f"--measure: structured optimises the first one, which must be nDCG, or map without a cutoff, not {measure}"
+            f"--measure: structured optimises the first measure, which must be ndcg, ndcg@K or map, not {measure}"
         ) from None
 
 

@@ -64,8 +64,8 @@ def _check_features(path: Path, queries: Queries, train_path: Path, train: Queri
         return
     known = set(queries.feature_names)
     lacking = next((name for name in train.feature_names if name not in known), None)
-    which = "more of them" if lacking is None else f"no {lacking!r}"
-    raise DataError(f"{path} has other features than {train_path}: {which}")
+    which = "it has more features" if lacking is None else f"{lacking!r} is missing"
+    raise DataError(f"{path} does not have the same features as {train_path}: {which}")
 
 
 def most_features(max_features: int | None, train: Queries, data: Path) -> int:

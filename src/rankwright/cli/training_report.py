@@ -73,7 +73,7 @@ class TrainingReport:
     ranker: Any
     by: Preparation | None
 
-    _how_to_be_measured: ClassVar[str] = "give --valid, or several values of --alpha"
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE, or give --alpha several values"
 
     @property
     def _n_alphas(self) -> int:
@@ -144,7 +144,7 @@ class TrainingReport:
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         return [
-            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)}"),
+            ("alpha", f"{regularisation(ranker.alpha_)} (regularisation λ){_among(self._n_alphas)}"),
             *(self._objective_lines() if self._has_certificate else []),
             ("features", f"{self._features_used:,} of {self._n_features:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
@@ -154,16 +154,16 @@ class TrainingReport:
         return f"{self.ranker.passes_:,} over the data"
 
     def _objective_lines(self) -> list[tuple[str, str]]:
-        gap = f"at most {self.ranker.gap_:.2g} ({self._relative_gap:.1e} of it) above the least"
+        gap = f"at most {self.ranker.gap_:.2g} (relative: {self._relative_gap:.1e}) above the minimum"
         return [("objective", f"{self.ranker.objective_:.8g}, {gap}")]
 
     def _measure_lines(self) -> list[tuple[str, str]]:
         judged_on, told = self._judgement()
         if judged_on is None:
-            return [("measures", f"none: {self._how_to_be_measured}")]
+            return [("measures", f"not measured: {self._how_to_be_measured}")]
         where = "on the validation queries" if judged_on == "valid" else "on held-out queries"
         return [
-            (str(measure), f"{number(value.mean)} ± {number(value.standard_error)} {where}")
+            (str(measure), f"{number(value.mean)} ± {number(value.standard_error)} (standard error) {where}")
             for measure, value in told.items()
         ]
 
@@ -203,7 +203,7 @@ class TrainingReport:
 class BoostingReport(TrainingReport):
     """The same of a fitted `RankBoost`."""
 
-    _how_to_be_measured: ClassVar[str] = "give --valid"
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE"
 
     @property
     def _features_used(self) -> int:
@@ -264,8 +264,8 @@ class StructuredReport(TrainingReport):
         if not self.ranker.stays_at_center_:
             return []
         return [
-            "no weights have a lower convex bound than w = 0 has, so nothing was learned: "
-            "unless alpha is huge, no other one helps; take --bound tight"
+            "no weights have a lower convex bound than all-zero weights, so nothing was learned. "
+            "Another alpha does not help, unless this one is very large: use --bound tight"
         ]
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -273,28 +273,30 @@ class StructuredReport(TrainingReport):
         return [
             ("optimised", f"{ranker.measure}, through its {ranker.bound} bound"),
             *super()._lines(),
-            *([("positions", f"{_first_of(positions)}, as learned")] if positions else []),
+            *([("positions", f"{_first_of(positions)} (learned weights of the ranks)")] if positions else []),
         ]
 
     def _effort(self) -> str:
-        return f"{super()._effort()}, {self.ranker.argmax_calls_:,} most violating rankings found"
+        return f"{super()._effort()}, {self.ranker.argmax_calls_:,} searches for a most violating ranking"
 
     def _objective_lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         if self._is_convex:
-            lines = [*super()._objective_lines(), ("lower bound", f"{ranker.lower_bound_:.8g}, whatever the weights")]
+            lines = [*super()._objective_lines(), ("lower bound", f"{ranker.lower_bound_:.8g} for any weights")]
             if not ranker.stays_at_center_:
-                lines.append(("gained", f"{ranker.gain_:.4g} over w = 0, of at most {self._most_gain:.4g}"))
+                lines.append(
+                    ("gained", f"{ranker.gain_:.4g} over zero weights; at most {self._most_gain:.4g} is possible")
+                )
         else:
-            ended = "descent came to an end" if ranker.converged_ else "descent was stopped"
+            ended = "descent converged" if ranker.converged_ else "descent was stopped early"
             lines = [
-                ("objective", f"{ranker.objective_:.8g}, where {ended}"),
-                ("lower bound", "none but 0, as the tight bound is not convex"),
+                ("objective", f"{ranker.objective_:.8g}; {ended}"),
+                ("lower bound", "0; the tight bound is not convex, so no better one is known"),
             ]
         if self._argmax_gap:
-            lines.append(("search", f"rankings not found could add {self._argmax_gap:.2g} to the objective"))
+            lines.append(("search", f"rankings that were not found could add {self._argmax_gap:.2g} to the objective"))
         if ranker.stays_at_center_:
-            lines.append(("learned", "nothing: w = 0 has as low a bound"))
+            lines.append(("learned", "nothing: the bound of zero weights is as low"))
         return lines
 
     def _figures(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def _judgment_findings(found: Inspection) -> Iterator[Finding]:
         grades = found.grades
         findings += [
             ("queries with nothing relevant", grades.queries_without_relevant, "no grade above 0"),
-            ("queries with only one grade", grades.queries_with_one_grade, "no pair to learn from"),
+            ("queries with only one grade", grades.queries_with_one_grade, "nothing to learn from"),
             ("fractional grades", grades.fractional, "some tools refuse or round them"),
             ("grades above 31", grades.above_31, "too large for gains of 2^grade"),
         ]
@@ -59,7 +59,7 @@ def _feature_findings(features: FeatureFindings) -> Iterator[Finding]:
         ("extreme outliers", [f"{it.feature} ({it.low:.3g} to {it.high:.3g})" for it in features.outliers]),
     ]
     if features.absent:
-        yield "features that are never there", features.absent, "no document has them"
+        yield "unused feature numbers", features.absent, "no document has these features"
     yield from ((what, len(names), _listed(names)) for what, names in findings if names)
 
 

@@ -23,8 +23,8 @@ _FEATURES_PER_DOCUMENT = 3
 _MOST_LETTERS = 20  # of a name
 _COLUMNS = 100
 _SPREADS = (
-    "sd: the change in standard deviations of the feature among documents of a query; seen: whether the feature goes "
-    "so far in this query, only elsewhere in the data, or never"
+    "sd: the change in standard deviations of the feature within queries. seen: whether a document of this query has "
+    "such a value (query), only documents of other queries (data), or none (never)."
 )
 
 
@@ -142,7 +142,8 @@ def _documents(explanation: Explanation, top: int) -> Section:
         for document, score, contributions in zip(shown, scores, explanation.contributions, strict=False)
     ]
     return Section(
-        f"Documents by score, and what moves them away from the mean score, {explanation.mean_score:.4g}",
+        "Documents by score, and the features that move each score away from the mean score of the query, "
+        f"{explanation.mean_score:.4g}",
         ("rank", "document", "grade", "ideal", "score", "by"),
         tuple(rows),
         texts=(1, 5),
@@ -178,7 +179,7 @@ def _further_down(explanation: Explanation, top: int) -> str:
     told = f"{len(rest):,} more document{'s' * (len(rest) != 1)}"
     if missed:
         names = ", ".join(f"{_short(document.name)} (rank {document.rank})" for document in missed[:top])
-        told += f"; of these, {names} ought to be among the first {top}"
+        told += f"; an ideal ranking has {names} among the first {top}"
     return told
 
 
@@ -187,10 +188,10 @@ def _rises(explanation: Explanation, top: int) -> Section:
     for document in explanation.documents[1:top]:
         rise = explanation.rise(document.rank)
         change = rise.cheapest
-        told = ("nothing suffices", "", "", "", "") if change is None else _change_cells(change)
+        told = ("none is enough", "", "", "", "") if change is None else _change_cells(change)
         rows.append((f"{document.rank} → {rise.rank}", f"{rise.gap:.4g}", *told, _signed(rise.after - rise.before)))
     return Section(
-        "What would put each just above the one before it: the cheapest change of one feature",
+        "Smallest single-feature change that moves each document up one place.",
         ("rank", "gap", "feature", "now", "must be", "sd", "seen", f"Δ {explanation.measure}"),
         tuple(rows),
         texts=(2,),
@@ -201,19 +202,25 @@ def _rises(explanation: Explanation, top: int) -> Section:
 def _pulls(explanation: Explanation, top: int) -> Section:
     wrong, pairs = explanation.n_wrong_pairs, explanation.n_pairs
     if not wrong:
-        told = f"all {pairs:,} pairs are in the right order" if pairs else "there is no pair that one could get wrong"
-        return Section(f"Nothing pulls good documents down: {told}")
+        told = (
+            f"all {pairs:,} pairs of documents are in the right order"
+            if pairs
+            else "no document is judged better than another"
+        )
+        return Section(f"No feature pulls good documents down: {told}")
     rows = [
         (_short(pull.feature), _signed(pull.wrong), _signed(pull.right) if pairs > wrong else "–")
         for pull in explanation.pulls[:top]
         if pull.wrong < 0
     ]
     return Section(
-        f"Features that pull good documents down: {wrong:,} of {pairs:,} pairs are in the wrong order, or tied",
-        ("feature", "on those pairs", "on the others"),
+        f"Features that pull good documents down: {wrong:,} of {pairs:,} pairs of documents are in the wrong order or "
+        "tied",
+        ("feature", "wrong pairs", "other pairs"),
         tuple(rows),
         texts=(0,),
-        note="the mean over pairs of what the feature adds to the better document's score, minus the worse one's",
+        note="What the feature adds to the score of the better document of a pair minus what it adds to the score of "
+        "the worse one, as a mean over the pairs.",
     )
 
 
@@ -235,7 +242,7 @@ def why_sections(why: Why, top: int = _TOP) -> list[Section]:
     ]
     more = np.count_nonzero(why.contributions) - len(places)
     rest = why.difference - sum(why.contributions[place] for place in places)
-    note = f"{more:,} more add {_signed(rest)} together" if more else ""
+    note = f"{more:,} more features together add {_signed(rest)}" if more else ""
     return [Section(title, ("feature", "adds", "its value", other), tuple(rows), texts=(0,), note=note)]
 
 
@@ -246,14 +253,14 @@ def rise_sections(rise: Rise, top: int = _TOP) -> list[Section]:
 
 def _rise_headline(rise: Rise) -> str:
     name, passed = _short(rise.document.name), _short(rise.passed.name)
-    gap = f"by more than {rise.gap:.4g}" if rise.gap else "by anything at all, as they are tied"
+    gap = f"by more than {rise.gap:.4g}" if rise.gap else "by any amount, because the two are tied"
     value = f"{rise.measure} {_measured(rise.before)} → {_measured(rise.after)}"
     return f"{name} from rank {rise.document.rank} to {rise.rank}, past {passed}: its score must rise {gap}; {value}"
 
 
 def _single(rise: Rise, top: int) -> Section:
     if not rise.single:
-        return Section("No change of one feature suffices")
+        return Section("No change of a single feature is enough")
     reaches_further = any(change.rank != rise.rank for change in rise.single[:top])
     rows = [
         (*_change_cells(change), _range(change), *([str(change.rank)] if reaches_further else []))
@@ -261,23 +268,23 @@ def _single(rise: Rise, top: int) -> Section:
     ]
     more = len(rise.single) - len(rows)
     return Section(
-        "One feature that changes alone",
+        "Changes of a single feature that are enough",
         ("feature", "now", "must be", "sd", "seen", "range in the data", *(["to rank"] if reaches_further else [])),
         tuple(rows),
         texts=(0,),
-        note=(f"{more:,} more could; " if more else "") + _SPREADS,
+        note=(f"{more:,} more features could do it. " if more else "") + _SPREADS,
     )
 
 
 def _joint(rise: Rise, top: int) -> Section:
     if not rise.joint:
-        return Section("No change of several features suffices")
+        return Section("No change of several features is enough")
     rows = tuple(
         (_short(change.feature), *_from_to(change), _spreads(change), change.seen, _signed(change.gain))
         for change in rise.joint[:top]
     )
     more = len(rise.joint) - len(rows)
-    further = f", which reaches rank {rise.joint[0].rank}" if rise.joint[0].rank != rise.rank else ""
+    further = f"; it reaches rank {rise.joint[0].rank}" if rise.joint[0].rank != rise.rank else ""
     return Section(
         f"The smallest change of all features together, {rise.joint_spreads:.3g} sd{further}",
         ("feature", "now", "must be", "sd", "seen", "adds"),

@@ -22,9 +22,13 @@ from rankwright.measures.significance import bootstrap_interval, holm, randomisa
 from rankwright.measures.tables import interval, number, plain_table, rich_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
 Test = Literal["wilcoxon", "randomisation"]
+_MEANING = (
+    "p: the probability of a difference at least this large by chance, corrected for several comparisons (Holm).\n"
+    "95 % interval: how much the mean depends on which queries were sampled (bootstrap)."
+)
 _TESTS: dict[str, Callable[[Values, Values], float]] = {
     "wilcoxon": wilcoxon_test,
     "randomisation": lambda differences, _: randomisation_test(differences),
@@ -55,7 +59,8 @@ def compare(
         With grades, systems are scores, and ``qid`` or ``group`` says which query each row belongs to.
     baseline : the name of the system that the others are tested against; None: the best one
     test : "wilcoxon" (signed ranks, as in paper L, §5.1) or "randomisation" (paired sign flips)
-    level : the probability of calling any difference real when none is; the p-values are Holm-corrected
+    level : the probability of calling any difference significant if all are due to chance; Holm's method corrects the
+        p-values for testing several systems
     """
     (chosen,) = _one_measure(measure)
     if len(systems) < 2:
@@ -186,13 +191,16 @@ class Comparison:
         return header, rows
 
     def _title(self) -> str:
-        return f"{len(self._counted[self.reference]):,} queries, {self.test} test, level {self.level:g}"
+        return f"{len(self._counted[self.reference]):,} queries, {self.test} test, significance level {self.level:g}"
 
     def __str__(self) -> str:
-        return plain_table(*self._cells(), title=self._title())
+        return f"{plain_table(*self._cells(), title=self._title())}\n{_MEANING}"
 
-    def __rich__(self) -> Table:
-        return rich_table(*self._cells(), title=self._title())
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(rich_table(*self._cells(), title=self._title()), Text(_MEANING, style="dim"))
 
     def _repr_html_(self) -> str:
         return notebook_html(Block(self._title(), *self._cells()))

@@ -155,11 +155,11 @@ class RiskBound:
     def _verdict(self) -> str:
         worst = shown(self.log_worst)
         if self.is_vacuous:
-            return f"vacuous: even the worst rankings of these queries lose {worst} only, on average"
-        return f"not vacuous: the worst rankings of these queries lose {worst}, on average"
+            return f"vacuous: the bound is not below {worst}, the mean loss of the worst possible rankings"
+        return f"not vacuous: the bound is below {worst}, the mean loss of the worst possible rankings"
 
     def _closing(self) -> str:
-        return "\n".join([f"risk: {self.risk}", self._verdict(), *(f"note: {note}" for note in self.notes)])
+        return "\n".join([f"risk: the {self.risk}", self._verdict(), *(f"note: {note}" for note in self.notes)])
 
     def __str__(self) -> str:
         terms = plain_table(*self._terms(), title=self._title(), texts=_TEXTS)

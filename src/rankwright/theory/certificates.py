@@ -103,7 +103,7 @@ def certificate(
         low, high = low - high, high - low
     counted = values[~np.isnan(values)]
     if len(counted) == 0:
-        raise DataError(f"none of the {len(values)} queries counts for {chosen}, so there is nothing to certify")
+        raise DataError(f"{chosen} is undefined for all {len(values)} queries, so there is nothing to certify")
 
     # Every method bounds numbers in [0, 1] from below: the larger, the better.
     is_lower = is_gain or not chosen.lower_is_better
@@ -129,9 +129,7 @@ def certificate(
 
 def _doubts(who: str, system: Any, queries: Queries) -> list[str]:
     if isinstance(system, HeldOut):
-        return [
-            "values of leave-query-out are not independent, and the bound is about rankers trained on one query less"
-        ]
+        return ["leave-query-out values are not independent, and the bound is about rankers trained on one query less"]
     return doubts_about(who, system, queries)
 
 
@@ -166,13 +164,12 @@ def _range(measure: Measure, rules: Convention) -> tuple[float, float]:
     if measure.name not in _RANGES:
         instead = "ndcg@10" if measure.name == "DCG" else "PairwiseError"
         raise ParameterError(
-            f"measure: {measure} has no greatest value, so that one rare query could outweigh all that were seen, and "
-            f"no bound can be certified: use a measure that has one, such as {instead}"
+            f"measure: {measure} has no largest possible value, so no bound can be certified for it: use a measure "
+            f"between 0 and 1, such as {instead}"
         )
     if measure.name == "ERR" and rules.max_grade is None:
         raise ParameterError(
-            "measure: ERR needs the greatest grade there can be, as in err(max_grade=4): taken from these queries, it "
-            "would make the value of each depend on the others"
+            "measure: a certificate for ERR needs the largest possible grade: give it, as in err(max_grade=4)"
         )
     return _RANGES[measure.name]
 
@@ -192,8 +189,8 @@ def _method(method: str, measure: Measure, *, is_exact: bool, is_gain: bool) -> 
     if method == _EXACT and not is_exact:
         what = f"a gain in {measure}" if is_gain else str(measure)
         raise ParameterError(
-            f"method: {_EXACT} needs values that are 0 or 1, as those of p@1 are, but {what} can have others: "
-            "use betting"
+            f"method: {_EXACT} is for measures that are 0 or 1 for every query, such as p@1, but {what} has other "
+            "values: use betting"
         )
     return method
 
@@ -204,7 +201,7 @@ def _method(method: str, measure: Measure, *, is_exact: bool, is_gain: bool) -> 
 def _judged_queries(system: Any, queries: Queries | None) -> Queries:
     if isinstance(system, HeldOut):
         if queries is not None and queries is not system.queries:
-            raise ParameterError("queries: what leave_query_out gave has its own, so leave them out here")
+            raise ParameterError("queries: the result of leave_query_out contains its queries: leave this argument out")
         return system.queries
     if not isinstance(queries, Queries):
         raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
@@ -215,11 +212,11 @@ def _values(system: Any, queries: Queries, measure: Measure, convention: str | C
     """A value per query, NaN for those left out, by the ids of the queries: the order of rows tells nothing."""
     if isinstance(system, HeldOut):
         if system.queries is not queries:
-            raise DataError("what leave_query_out gave is about other queries")
+            raise DataError("the result of leave_query_out is about other queries")
         if len(system.alphas) != 1:
             raise ParameterError(
-                f"leave_query_out gave scores for {len(system.alphas)} values of alpha, but a certificate is for a "
-                "ranker that is chosen already: call it with a single one, as in alphas=[1.0]"
+                f"leave_query_out gave scores for {len(system.alphas)} values of alpha, but a certificate is for one "
+                "ranker: call leave_query_out with a single alpha, as in alphas=[1.0]"
             )
         system = system.scores[0]
     values = evaluate(system, queries, measure, convention).values[measure]
@@ -293,13 +290,13 @@ class Certificate:
         told = [f"No guarantee: {doubt}." for doubt in self.doubts]
         if self.n_left_out:
             told.append(
-                f"{self.n_left_out:,} queries have no value and are left out: "
-                "the bound is about new queries that have one."
+                f"The measure is undefined for {self.n_left_out:,} queries, which are left out: "
+                "the bound is about new queries for which it is defined."
             )
         if self.n_tied:
-            told.append(f"{self.n_tied:,} queries with tied documents count as if the worst had come first.")
+            told.append(f"{self.n_tied:,} queries with tied documents are counted in the worst order of the ties.")
         if self.gain and self.bound <= 0:
-            told.append("The bound is not above 0: an improvement is not certified.")
+            told.append("The bound is not above 0, so an improvement is not certified.")
         return tuple(told)
 
     def to_dict(self) -> dict[str, Any]:
@@ -338,11 +335,11 @@ class Certificate:
         told, confidence = f"n new queries {what} is {bound} on average", f"{100 * (1 - self.delta):.6g} %"
         if self.guaranteed:
             return f"O{told}, with confidence {confidence}."
-        return f"Estimate, not certified: o{told}; the confidence of {confidence} is not guaranteed."
+        return f"Estimate only: o{told}, but the confidence of {confidence} is not guaranteed."
 
     def _basis(self) -> str:
         mean = f"{self.mean:+.4f}" if self.gain else number(self.mean)
-        return f"mean {mean} over {self.n_queries:,} queries, convention: {self.convention}"
+        return f"mean {mean} over {self.n_queries:,} queries (convention: {self.convention})"
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         header = ["method", self._side(), "from the mean", ""]
@@ -356,9 +353,9 @@ class Certificate:
     def _remarks(self) -> list[str]:
         near, nearer = _WITHIN
         return [
-            "Only the marked bound counts: to take the best of several, divide delta by their number first.",
-            f"If new values spread like these, a bound within {near:g} of the mean takes about "
-            f"{self.queries_needed(near):,} queries, one within {nearer:g} about {self.queries_needed(nearer):,}.",
+            "Use only the marked bound. To choose the best of several methods, divide delta by their number first.",
+            f"For a bound within {near:g} of the mean you need about {self.queries_needed(near):,} judged queries, for "
+            f"one within {nearer:g} about {self.queries_needed(nearer):,}, if they vary as much as these.",
             *self.notes,
         ]
 

@@ -32,9 +32,10 @@ from rankwright.theory.scored import Array, ScoredQueries
 
 _LONGEST_SUM = 8  # documents whose orders are all looked at
 _MOST_PLACES = 1_000_000  # of relevant documents, in all rankings of a query that are summed for corollary 3
-_LEARNED = "B was measured after training: the bound holds for all B = 2^k together, each with its share of δ"
+_LEARNED = "B was measured after training, so δ is divided among all B = 2^k, for all of which the bound holds"
 _MEASURED = (
-    "what is measured on these queries (length of lists, levels, pairs; M unless given) is taken to hold for all"
+    "the bound assumes that no new query exceeds what was measured on these queries (documents, levels, pairs, and M "
+    "unless it is given)"
 )
 
 
@@ -53,7 +54,7 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
     """Theorem 3 and corollaries 1 and 2, for the position-sensitive hinge and the number of pairs in wrong order."""
     queries = scored.queries
     if isinstance(queries.supervision, PreferenceGraph):
-        raise ParameterError(f"kind={kind!r} needs grades or a full ranking: a preference graph has no ranks")
+        raise ParameterError(f"kind={kind!r} needs grades or full rankings, not preference graphs")
     levels = levels_of(queries)
     pairs = _PAIRS[kind](queries, levels)
     radius = scored.radius(B)
@@ -64,12 +65,12 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
     )
     K, a = pairs.count_formula, pairs.margin_formula
     corrected = (
-        f"the paper has factor 1, but a pair in wrong order may cost as little as 1/{pairs.factor:g}: margins are "
+        f"the paper has factor 1, but a pair in the wrong order may cost as little as 1/{pairs.factor:g}: margins are "
         f"{pairs.factor + 1:g}/ρ_i − {pairs.factor + 1:g}/ρ_j"
     )
     return RiskBound(
         kind,
-        "expected number of pairs of a new query that are in wrong order or tied",
+        "expected number of pairs of a new query that are in the wrong order or tied",
         (
             Term("empirical risk", log_of(float(hinges.mean())), "mean of the pairwise hinge ℓ_P"),
             Term("complexity", deviation.complexity, f"{K} · 4BM/√N"),
@@ -83,7 +84,7 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
             Constant("B", radius.B, radius.origin),
             Constant("M", length, length_from),
             *pairs.constants,
-            Constant("δ_B", delta * radius.share, "δ, or its share for this B"),
+            Constant("δ_B", delta * radius.share, "the share of δ for this B"),
         ),
         (*([corrected] if pairs.factor > 1 else []), *([_LEARNED] if B is None else []), _MEASURED),
     )
@@ -94,10 +95,12 @@ def _all_pairs(queries: Queries, levels: Levels) -> _Pairs:
     tied = levels.per_query < queries.sizes
     if tied.any():
         name = queries.grouping.query_id(int(np.argmax(tied)))
-        raise DataError(f"query {name!r} has documents of equal rank: theorem 3 is for full rankings, see 'corollary1'")
+        raise DataError(
+            f"query {name!r} has documents of equal rank, but theorem 3 is for full rankings: use kind='corollary1'"
+        )
     m = int(queries.sizes.max())
     count = m * (m - 1) // 2
-    constants = (Constant("m", m, "the longest list"), Constant("pairs", count, "m(m − 1)/2"))
+    constants = (Constant("m", m, "the largest number of documents in a query"), Constant("pairs", count, "m(m − 1)/2"))
     return _Pairs(log_of(count), m - 1, max(m - 1, 1), constants, "pairs", "m − 1")
 
 
@@ -105,9 +108,9 @@ def _level_pairs(queries: Queries, levels: Levels) -> _Pairs:
     """Corollary 1: r levels."""
     r, count = int(levels.per_query.max()), int(levels.pairs().max())
     constants = (
-        Constant("m", int(queries.sizes.max()), "the longest list"),
-        Constant("r", r, "most levels of a query"),
-        Constant("pairs", count, "most pairs of different levels of a query"),
+        Constant("m", int(queries.sizes.max()), "the largest number of documents in a query"),
+        Constant("r", r, "the largest number of levels in a query"),
+        Constant("pairs", count, "the largest number of pairs of different levels in a query"),
     )
     return _Pairs(log_of(count), r - 1, max(r - 1, 1), constants, "pairs", "r − 1")
 
@@ -116,13 +119,13 @@ def _two_level_pairs(queries: Queries, levels: Levels) -> _Pairs:
     """Corollary 2: relevant and other documents."""
     if (levels.per_query > 2).any():
         name = queries.grouping.query_id(int(np.argmax(levels.per_query > 2)))
-        raise DataError(f"query {name!r} has more than two levels: corollary 2 is for two, see 'corollary1'")
+        raise DataError(f"query {name!r} has more than two levels, but corollary 2 is for two: use kind='corollary1'")
     most = int(np.argmax(levels.pairs()))
     better = int(levels.counts[levels.first[most + 1] - 1]) if levels.per_query[most] == 2 else 0
     others = int(queries.sizes[most]) - better
     of_query = f"of query {queries.grouping.query_id(most)!r}, which has most pairs"
     constants = (
-        Constant("m", int(queries.sizes.max()), "the longest list"),
+        Constant("m", int(queries.sizes.max()), "the largest number of documents in a query"),
         Constant("r", 2, "two levels"),
         Constant("rel", better, f"documents of the better level {of_query}"),
         Constant("nrel", others, f"the other documents {of_query}"),
@@ -171,22 +174,22 @@ def listwise_bound(
                 f"{document_length:.4g}, {length_from}",
             ),
             *counted,
-            Constant("δ_B", delta * radius.share, "δ, or its share for this B"),
+            Constant("δ_B", delta * radius.share, "the share of δ for this B"),
         ),
         (*([_COROLLARY_3] if kind == "corollary3" else []), *([_LEARNED] if B is None else []), _MEASURED),
     )
 
 
 _COROLLARY_3 = (
-    "as printed: each class of rankings counts once, in the order that scores give it; the paper's proof is for fixed "
-    "rankings, so the complexity term is not proved for this sum (kind='argmax' is)"
+    "this is the bound as printed: each class of rankings counts once, in the order of the scores. The paper's proof "
+    "is for fixed rankings, so the complexity term is not proved for this sum (it is for kind='argmax')"
 )
 
 
 def _all_orders(queries: Queries, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
     """ln m_q! of each query."""
     m = int(queries.sizes.max())
-    return log_factorial(queries.sizes), (Constant("m", m, "the longest list"),)
+    return log_factorial(queries.sizes), (Constant("m", m, "the largest number of documents in a query"),)
 
 
 def _classes(queries: Queries, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:

@@ -106,7 +106,7 @@ def risk_bound(
     for name, value in (given | {"constants": constants, "M": M}).items():
         if value is not None and name not in options_of(kind, constants):
             also = " unless constants='largest'" if name == "M" else ""
-            raise ParameterError(f"{name} plays no part in kind={kind!r}{also}: leave it out")
+            raise ParameterError(f"{name} has no effect with kind={kind!r}{also}: leave it out")
     scored = ScoredQueries(ranker, queries)
     if kind in PAIRWISE:
         return pairwise_bound(scored, kind, delta, B, M)

@@ -141,7 +141,7 @@ def synthetic_queries(seed: int = 0) -> Queries:
 
 def _checked_sizes(sizes: Sequence[int] | None, most: int) -> list[int]:
     if most < _FEWEST:
-        raise DataError(f"there are {most} queries to train on: a learning curve needs {_FEWEST} at least")
+        raise DataError(f"there are {most} queries to train on, but a learning curve needs at least {_FEWEST}")
     if sizes is None:
         steps = [most]
         while steps[-1] / _STEP >= _FEWEST:
@@ -150,7 +150,7 @@ def _checked_sizes(sizes: Sequence[int] | None, most: int) -> list[int]:
     for size in sizes:
         check_whole("sizes", size, 1)
         if size > most:
-            raise ParameterError(f"sizes: there are {most:,} queries to train on, not {size:,}")
+            raise ParameterError(f"sizes: {size:,} is more than the {most:,} queries there are to train on")
     if len(sizes) == 0:
         raise ParameterError("sizes: give at least one")
     return sorted(set(map(int, sizes)))
@@ -298,19 +298,22 @@ class BoundStudy:
 
     def _titles(self) -> tuple[str, str]:
         return (
-            f"1 − {self.measure} (bounds with probability {1 - self.delta:g})",
-            "pairs in wrong order, per query",
+            f"risk, the mean of 1 − {self.measure} (each bound holds with probability {1 - self.delta:g})",
+            "mean number of pairs in the wrong order, per query",
         )
 
     def _closing(self) -> str:
         first, n = self.first_informative, len(self.points)
         told = (
-            "the bound is above the worst rankings at all sizes: it says nothing here"
+            "The bound is above the risk of the worst possible rankings at all sizes, so it is vacuous here."
             if first is None
-            else f"the bound is below the worst rankings from {first:,} queries on"
+            else f"The bound is below the risk of the worst possible rankings from {first:,} queries on."
         )
         return (
-            f"{told}\nheld-out risk ({self.n_held_out:,} queries) above a bound in {self.violations} of {n} trainings"
+            "bound = hinge (training loss) + class (complexity of the rankers) + draw (chance in the sample of "
+            "queries); worst: the worst possible rankings\n"
+            f"{told}\nThe held-out risk ({self.n_held_out:,} queries) is above a bound in {self.violations} of {n} "
+            "trainings."
         )
 
     def __str__(self) -> str:

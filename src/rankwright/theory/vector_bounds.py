@@ -55,7 +55,7 @@ def complexity_of_data(scored: ScoredQueries, losses: StructuredLosses) -> Compl
     comparison = 2 * (sqrt(pi / 2 * float(lipschitz.radii**2 @ spread)) + sqrt(float(products.sum()))) / N
     constants = (
         Constant("Λ", float(lipschitz.constants.max()), "largest Lipschitz constant of a query's hinge"),
-        Constant("Λ₀", float(lipschitz.radii.max()), "the same without the target ranking"),
+        Constant("Λ₀", float(lipschitz.radii.max()), "the same, without the target ranking"),
         Constant("spread", float(spread.mean()), "Σ_i ‖x_i − x̄_q‖², mean over queries"),
     )
     if _SAVED * contraction <= comparison:
@@ -74,12 +74,12 @@ def complexity_of_largest(scored: ScoredQueries, losses: StructuredLosses, M: fl
     comparison = by_comparison(radius, target, 1.0, length, m, N)
     constants = (
         Constant("M", length, length_from),
-        Constant("m", m, "the longest list"),
+        Constant("m", m, "the largest number of documents in a query"),
         Constant("Λ", largest, "largest Lipschitz constant of a query's hinge"),
-        Constant("Λ₀", radius, "the same without the target ranking"),
+        Constant("Λ₀", radius, "the same, without the target ranking"),
         Constant("‖t‖₁", target, "largest sum of |coefficients| of a ranking, and so of a target"),
     )
-    notes = ("constants measured on these queries are taken to bound those of all queries",)
+    notes = ("the bound assumes that no new query has larger constants than these queries",)
     if _SAVED * contraction <= comparison:
         return Complexity(_SAVED * contraction, contraction, "2√(π/2) ΛBM √(m/N)", constants, 1, notes)
     return Complexity(comparison, contraction, "2BM (√(π/2) Λ₀ √m + ‖t‖₁) / √N", constants, 1, notes)
@@ -103,7 +103,7 @@ class VectorBound:
 
     def best(self) -> RiskBound:
         """The least over all powers of two as B, which hold together."""
-        origin = "the power of 2 that gives least; w is scaled to it, its rankings stay"
+        origin = "the power of 2 with the lowest bound; w is scaled to it, which keeps its rankings"
         best: _Found | None = None
         for k in _exponents(self.complexity.per_radius):
             radius = Radius(2.0**k, share_of_delta(k), origin)
@@ -142,10 +142,11 @@ class VectorBound:
             (
                 Constant("B", found.radius.B, found.radius.origin),
                 *self.complexity.constants,
-                Constant("δ_B", self.delta * found.radius.share, "δ, or its share for this B"),
+                Constant("δ_B", self.delta * found.radius.share, "the share of δ for this B"),
             ),
             (
-                f"by vector contraction the complexity would be {self.complexity.contraction * found.radius.B:.4g}",
+                "vector contraction would give a complexity of "
+                f"{self.complexity.contraction * found.radius.B:.4g} instead",
                 *self.complexity.notes,
             ),
         )
