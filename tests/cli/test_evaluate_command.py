@@ -129,5 +129,5 @@ def test_per_query_file_is_neither_input_nor_impossible(run, scores, data, tmp_p
 
 def test_help_names_every_convention():
     shown = CliRunner().invoke(app, ["evaluate", "--help"]).output
-    words = {word.strip(",.") for word in shown.split("Whose rules to follow:")[1].split()}
+    words = {word.strip(",.") for word in shown.split("definition to use:")[1].split()}
     assert words >= set(CONVENTIONS)

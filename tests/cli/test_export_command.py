@@ -127,7 +127,7 @@ def test_wrong_usage_is_told(run, model, options, code, problem):
 @pytest.mark.parametrize(
     ("text", "code", "problem"),
     [
-        ("{", 65, "map.json: this is no map of features, as it is not JSON"),
+        ("{", 65, "map.json: the feature map is not valid JSON"),
         ("[]", 2, "features must map names of features"),
         ('{"size": "a"}', 2, "the model has no feature 'size'"),
         ('{"bm25": "a", "bm25": "b"}', 65, "'bm25' is given twice"),

@@ -247,7 +247,7 @@ def test_names_are_told_and_cost_by_name(run, named, tmp_path):
         ("number,price\n1,2\n", "line 1"),
         ("feature,cost\n1,2\n9,1\n", "line 3"),
         ("feature,cost\n1,2\n0,1\n", "line 3"),
-        ("feature,cost\n1,2\n1,1\n", "already"),
+        ("feature,cost\n1,2\n1,1\n", "is listed twice"),
         ("feature,cost\n1,0\n", "above 0"),
         ("feature,cost\n1,cheap\n", "cheap"),
         ("feature,cost\n1\n", "line 2"),

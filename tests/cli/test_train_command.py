@@ -86,7 +86,7 @@ def test_the_model_and_its_measures_are_those_of_the_library(run, parts, files, 
     assert f"{regularisation(ranker.alpha_)}, chosen from 2" in ran.out
     where = "on the validation queries" if on_valid else "on held-out queries"
     for measure, (mean, error) in estimates_of(ranker)[0 if on_valid else 1].items():
-        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} {where}", ran.out)
+        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} \(standard error\) {where}", ran.out)
     assert f"{np.count_nonzero(ranker.coef_)} of 6 with a weight" in ran.out
     assert str(out) in re.sub(r"\s", "", ran.out)
 
@@ -150,7 +150,7 @@ def test_rankboost(run, parts, files, out, on_valid):
     assert re.search(rf"rounds +{ranker.n_rounds_}, chosen from 30", ran.out)
     for measure, values in ranker.path_.valid.items():
         mean, error = values[ranker.n_rounds_ - 1]
-        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} on the validation queries", ran.out)
+        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} \(standard error\) on the validation queries", ran.out)
     assert told["judged_on"] == "valid"
 
 
@@ -166,7 +166,7 @@ def test_rankboost_with_features_that_tell_nothing(run, files, out):
     files[0].write_text("1 qid:1 1:2\n0 qid:1 1:2\n")
     ran = run("train", files[0], "--valid", files[0], "--ranker", "rankboost", "--out", out)
     assert (ran.code, ran.err) == (0, "")
-    assert "none" in ran.out
+    assert "not measured" in ran.out
     assert len(rw.load_model(out).stump_weights_) == 0
 
 
@@ -304,8 +304,8 @@ def test_options_of_other_rankers_are_refused(run, tmp_path, out, name, option, 
         (("--thresholds", "0", "--ranker", "rankboost"), "--thresholds must be at least 1"),
         (("--patience", "0", "--ranker", "rankboost"), "--patience must be at least 1"),
         (("--patience", "3", "--ranker", "rankboost"), "--patience measures validation queries: add --valid"),
-        (("--measure", "err,ndcg@5", "--ranker", "structured"), "must be nDCG, or map without a cutoff, not ERR"),
-        (("--measure", "map@5", "--ranker", "structured"), "must be nDCG, or map without a cutoff, not AP @ 5"),
+        (("--measure", "err,ndcg@5", "--ranker", "structured"), "must be ndcg, ndcg@K or map, not ERR"),
+        (("--measure", "map@5", "--ranker", "structured"), "must be ndcg, ndcg@K or map, not AP @ 5"),
         (("--position-weights", "linaer", "--ranker", "structured"), "--position-weights must be one of linear, "),
     ],
 )

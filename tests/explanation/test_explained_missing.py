@@ -156,8 +156,8 @@ def test_quantiles_end_where_their_last_knot_is():
     rise = explanation.rise(3, 1)
     assert rise.single == rise.joint == ()
     assert rise.cheapest is None
-    assert "No change of one feature suffices" in str(rise)
-    assert "nothing suffices" in str(explanation)
+    assert "No change of a single feature is enough" in str(rise)
+    assert "none is enough" in str(explanation)
 
 
 def test_any_value_may_do_where_being_missing_costs_more_than_the_least_quantile():

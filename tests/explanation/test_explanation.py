@@ -394,7 +394,7 @@ def test_a_query_of_one_document(model, queries):
     assert np.abs(explanation.contributions).max() == 0
     assert explanation.documents[0].ideal == (1, 1)
     assert (explanation.n_pairs, explanation.n_wrong_pairs) == (0, 0)
-    assert "no pair" in str(explanation)
+    assert "no document is judged better than another" in str(explanation)
     assert "1 document," in str(explanation)
     with pytest.raises(rw.ParameterError, match="is the first already"):
         explanation.rise(1)

@@ -83,7 +83,7 @@ def certify(
             result = result.doubted(*_noted_uses(baseline, other, data))
     for doubt in result.doubts:
         warnings.warn(
-            f"{doubt}, so the bound is only an estimate. Use judged queries that the model has not seen", stacklevel=1
+            f"{doubt}: the bound is only an estimate. Use judged queries that the model has not seen", stacklevel=1
         )
     if as_json:
         print_json(result.to_dict())

@@ -120,7 +120,7 @@ def check_output_folder(folder: Path, names: Sequence[str], *inputs: Path) -> No
             for name in names:
                 check_output(folder / name, *inputs)
         elif folder.exists() or folder.is_symlink():
-            raise Failure(f"cannot write {folder}: it is not a folder", Exit.CANNOT_CREATE)
+            raise Failure(f"cannot write {folder}: it is not a folder: give --out a folder", Exit.CANNOT_CREATE)
         else:
             check_output(folder)
 

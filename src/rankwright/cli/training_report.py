@@ -144,7 +144,7 @@ class TrainingReport:
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         return [
-            ("alpha", f"{regularisation(ranker.alpha_)} (regularisation λ){_among(self._n_alphas)}"),
+            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)} (regularisation λ)"),
             *(self._objective_lines() if self._has_certificate else []),
             ("features", f"{self._features_used:,} of {self._n_features:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
