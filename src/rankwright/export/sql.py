@@ -75,7 +75,7 @@ def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
         return value
     if nulls == "zero" or term.missing is None:
         return f"COALESCE({value}, 0)"
-    mean = "" if query is None else f"AVG({value}) OVER (PARTITION BY {query}), "
+    mean = "" if query is None else f"AVG(1e0 * {value}) OVER (PARTITION BY {query}), "
     return f"COALESCE({value}, {mean}{_number(term.missing.value)})"
 
 

@@ -11,15 +11,12 @@ import scipy.sparse as sp
 
 from rankwright.data.grouping import Grouping
 from rankwright.errors import ParameterError
-from rankwright.preparation.missing import Filling, missing_within_queries
+from rankwright.preparation.missing import ROWS_PER_BLOCK, Filling, missing_within_queries
 from rankwright.preparation.transforms import Transforms
 from rankwright.preparation.values import dense_blocks, sparse_entries
 
 Array = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
-
-# Rows of float32 features that are scored at a time in float64: X is never converted as a whole.
-_ROWS_PER_BLOCK = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +63,6 @@ class Formula:
         if not all(np.isfinite(number).all() for number in numbers) or ((self.weights == 0) & (of != 0)).any():
             raise ParameterError("a weight over the scale of its feature is too large or too small for float64")
         return self
-
-    def missing_terms(self) -> Array | None:
-        """w_j · fill_j + v_j, what each feature adds to the score where it is missing and no query mean is known."""
-        return None if self.filling is None else self.weights * self.filling.values + self.extra
 
     def cut_to(self, n_features: int) -> Formula:
         """The formula for data whose features after the first n are all 0, and not there."""
@@ -123,17 +116,24 @@ class Formula:
 
 
 def linear_scores(x: Any, weights: Array) -> Array:
-    """XW in float64 for one or more columns of weights. A dense column without a weight is not looked at."""
+    """XW in float64 for one or more columns of weights. A column without a weight is not looked at."""
+    used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
     if sp.issparse(x):
         product: Array = x @ weights
-        return product
-    used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
+        return product if np.isfinite(product).all() else _of_used_columns(x, used) @ weights
     columns: Any = slice(None) if len(used) == x.shape[1] else used
     scores = np.empty((len(x), *weights.shape[1:]))
-    for start in range(0, len(x), _ROWS_PER_BLOCK):
-        rows = slice(start, start + _ROWS_PER_BLOCK)
+    for start in range(0, len(x), ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
         scores[rows] = x[rows, columns].astype(np.float64, copy=False) @ weights[columns]
     return scores
+
+
+def _of_used_columns(x: Any, used: Columns) -> Any:
+    """A CSR X in which features without a weight are 0: 0 · NaN would be NaN."""
+    is_used = np.zeros(x.shape[1], bool)
+    is_used[used] = True
+    return sp.csr_array((np.where(is_used[x.indices], x.data, 0), x.indices, x.indptr), shape=x.shape)
 
 
 def prepared_columns(

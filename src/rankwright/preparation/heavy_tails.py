@@ -26,13 +26,15 @@ _SMALL = 0.1  # of the values that are not 0, this quantile is the unit of the l
 def heavy_tailed(queries: Queries) -> npt.NDArray[np.intp]:
     """The columns whose squared deviations within queries come mostly from a few documents.
 
-    A linear ranker follows such documents and hardly sees the differences between all others.
+    A linear ranker follows such documents and hardly sees the differences between all others. Documents whose value is
+    0 are left out: most features of sparse data are 0 nearly everywhere, which is no tail.
     """
     sample = _sampled(queries)
     if sample.n_documents < _LEAST_DOCUMENTS:
         return np.zeros(0, np.intp)
-    x = _by_column(sample.X)
-    return np.array([j for j in range(sample.n_features) if _is_heavy(_column(x, j), sample)], np.intp)
+    x, codes = _by_column(sample.X), sample.grouping.codes
+    columns = range(sample.n_features)
+    return np.array([j for j in columns if _is_heavy(*_present(x, j, codes), sample.n_queries)], np.intp)
 
 
 def _sampled(queries: Queries) -> Queries:
@@ -42,15 +44,23 @@ def _sampled(queries: Queries) -> Queries:
     return queries[::step] if step > 1 else queries
 
 
-def _is_heavy(values: Array, queries: Queries) -> bool:
-    known = np.isfinite(values)
-    codes, known_values = queries.grouping.codes[known], values[known]
-    if len(known_values) < _LEAST_DOCUMENTS or len(np.unique(known_values[:10_000])) < _LEAST_VALUES:
+def _present(x: Any, column: int, codes: npt.NDArray[np.intp]) -> tuple[Array, npt.NDArray[np.intp]]:
+    """The values of a column that are finite and not 0, and their queries."""
+    if sp.issparse(x):
+        stored = slice(x.indptr[column], x.indptr[column + 1])
+        values, codes = x.data[stored].astype(np.float64), codes[x.indices[stored]]
+    else:
+        values = x[:, column].astype(np.float64)
+    counts = np.isfinite(values) & (values != 0)
+    return values[counts], codes[counts]
+
+
+def _is_heavy(values: Array, codes: npt.NDArray[np.intp], n_queries: int) -> bool:
+    if len(values) < _LEAST_DOCUMENTS or len(np.unique(values)) < _LEAST_VALUES:
         return False
-    n_queries = queries.n_queries
     with np.errstate(over="ignore"):
-        means = np.bincount(codes, known_values, n_queries) / np.maximum(np.bincount(codes, minlength=n_queries), 1)
-        squares = (known_values - means[codes]) ** 2
+        means = np.bincount(codes, values, n_queries) / np.maximum(np.bincount(codes, minlength=n_queries), 1)
+        squares = (values - means[codes]) ** 2
         total = squares.sum()
     if not 0 < total < np.inf:
         return bool(total == np.inf)

@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 MissingName = Literal["mean", "query-mean"]
 MISSING: tuple[MissingName, ...] = get_args(MissingName)
 
-_ROWS_PER_BLOCK = 8192
+ROWS_PER_BLOCK = 8192  # that are looked at in float64 at a time, so that X is never converted as a whole
 
 
 class Filling(NamedTuple):
@@ -32,8 +32,8 @@ def has_missing(x: Any) -> bool:
     """Whether any value is missing."""
     if sp.issparse(x):
         return bool(np.isnan(x.data).any())
-    starts = range(0, len(x), _ROWS_PER_BLOCK)
-    return any(bool(np.isnan(x[start : start + _ROWS_PER_BLOCK]).any()) for start in starts)
+    starts = range(0, len(x), ROWS_PER_BLOCK)
+    return any(bool(np.isnan(x[start : start + ROWS_PER_BLOCK]).any()) for start in starts)
 
 
 def missing_counts(x: Any) -> npt.NDArray[np.int64]:
@@ -42,8 +42,8 @@ def missing_counts(x: Any) -> npt.NDArray[np.int64]:
     if sp.issparse(x):
         return np.bincount(x.indices[np.isnan(x.data)], minlength=n)
     counts = np.zeros(n, np.int64)
-    for start in range(0, len(x), _ROWS_PER_BLOCK):
-        counts += np.isnan(x[start : start + _ROWS_PER_BLOCK]).sum(axis=0)
+    for start in range(0, len(x), ROWS_PER_BLOCK):
+        counts += np.isnan(x[start : start + ROWS_PER_BLOCK]).sum(axis=0)
     return counts
 
 
@@ -57,8 +57,7 @@ def missing_within_queries(x: Any, grouping: Grouping) -> npt.NDArray[np.bool_]:
         varies[pairs[counts < sizes[pairs // n]] % n] = True
         return varies
     columns = np.flatnonzero(missing_counts(x))
+    lacking = np.add.reduceat(grouping.gather(np.isnan(x[:, columns])), grouping.offsets[:-1], axis=0, dtype=np.int64)
     varies = np.zeros(n, bool)
-    for column in columns.tolist():
-        lacking = np.bincount(grouping.codes, np.isnan(x[:, column]), minlength=len(sizes))
-        varies[column] = ((lacking > 0) & (lacking < sizes)).any()
+    varies[columns] = ((lacking > 0) & (lacking < sizes[:, None])).any(axis=0)
     return varies

@@ -70,17 +70,30 @@ class Preparation:
 
     def prepared(self, queries: Queries) -> Queries:
         """The same queries with the columns in place of the features."""
-        if self.changes_nothing:
-            return queries
-        x = prepared_columns(queries.X, queries.grouping, self.transforms, self.filling, self.indicated, self.scale)
-        names = self.column_names(queries)
+        return queries if self.changes_nothing else self.with_columns(queries, self.columns(queries))
+
+    def columns(self, queries: Queries) -> Any:
+        """The columns of these queries, as an array or CSR of their own."""
+        return prepared_columns(queries.X, queries.grouping, self.transforms, self.filling, self.indicated, self.scale)
+
+    def with_columns(self, queries: Queries, x: Any) -> Queries:
+        """The same queries with columns that were made of their features."""
+        names = self._column_names(queries)
         return Queries(x, queries.supervision, queries.qid, feature_names=names, doc_ids=queries.doc_ids)
 
-    def column_names(self, queries: Queries) -> tuple[str, ...] | None:
+    def _column_names(self, queries: Queries) -> tuple[str, ...] | None:
         """Names of the columns; None if the features have none and there is a column for each of them alone."""
         if not len(self.indicated):
             return queries.feature_names if queries.has_feature_names else None
-        return (*queries.feature_names, *(f"{queries.feature_name(int(j))} is missing" for j in self.indicated))
+        names = list(queries.feature_names)
+        known = set(names)
+        for feature in self.indicated.tolist():
+            name = f"{queries.feature_name(feature)} is missing"
+            while name in known:  # a feature may have that name
+                name += "'"
+            known.add(name)
+            names.append(name)
+        return tuple(names)
 
     def fold(self, weights: Array, intercept: float = 0.0) -> Formula:
         """What the features as they are must be multiplied by for the scores that weights of columns give."""
@@ -112,17 +125,36 @@ def prepare(
     scale : divide by the spread within queries, so that λ means the same for all columns
     others_miss : whether values are missing in other queries, so that these must tell what stands for them
     """
+    unscaled = unscaled_preparation(queries, missing=missing, transform=transform, others_miss=others_miss)
+    if not scale:
+        return unscaled, unscaled.prepared(queries)
+    if unscaled.changes_nothing:
+        scaled = replace(unscaled, scale=within_query_spread(queries))
+        return scaled, scaled.prepared(queries)
+    x = unscaled.columns(queries)
+    scaled = replace(unscaled, scale=within_query_spread(Queries(x, queries.supervision, queries.qid)))
+    return scaled, scaled.with_columns(queries, _divided(x, scaled.scale))
+
+
+def unscaled_preparation(
+    queries: Queries, *, missing: MissingName = "mean", transform: TransformName = "none", others_miss: bool = False
+) -> Preparation:
+    """How to prepare the features of these queries without scaling them, as `prepare` does."""
     transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
     filling, indicated = None, np.zeros(0, np.intp)
     if others_miss or has_missing(queries.X):
         filling = Filling(_means(queries, transforms), missing == "query-mean")
         indicated = np.flatnonzero(missing_within_queries(queries.X, queries.grouping))
-    unscaled = Preparation(queries.n_features, transforms, filling, indicated, None)
-    prepared = unscaled.prepared(queries)
-    if not scale:
-        return unscaled, prepared
-    scaled = replace(unscaled, scale=within_query_spread(prepared))
-    return scaled, scaled.prepared(queries)
+    return Preparation(queries.n_features, transforms, filling, indicated, None)
+
+
+def _divided(x: Any, scale: Array | None) -> Any:
+    """Columns that nobody else has, divided in place."""
+    if sp.issparse(x):
+        x.data /= scale[x.indices]  # type: ignore[index]
+    else:
+        x /= scale
+    return x
 
 
 def _means(queries: Queries, transforms: Transforms) -> Array:
@@ -132,11 +164,12 @@ def _means(queries: Queries, transforms: Transforms) -> Array:
         entries, missing = sparse_entries(queries.X, queries.grouping, transforms, None)
         columns = queries.X.indices
         counts = queries.n_documents - np.bincount(columns[missing], minlength=n)
-        sums = np.bincount(columns[~missing], entries[~missing], minlength=n).astype(np.float64, copy=False)
+        parts = entries[~missing] / queries.n_documents
+        sums = np.bincount(columns[~missing], parts, minlength=n).astype(np.float64, copy=False)
     else:
         counts, sums = np.zeros(n, np.int64), np.zeros(n)
         for _, values, _ in dense_blocks(queries.X, queries.grouping, np.arange(n), transforms, None):
             known = ~np.isnan(values)
             counts += known.sum(axis=0)
-            sums += values.sum(axis=0, where=known)
-    return np.divide(sums, counts, out=np.zeros(n), where=counts > 0)
+            sums += (values / queries.n_documents).sum(axis=0, where=known)  # so that the sum overflows no earlier
+    return np.divide(queries.n_documents * sums, counts, out=np.zeros(n), where=counts > 0)

@@ -51,8 +51,9 @@ class Quantile:
     name = "quantile"
 
     def __call__(self, x: npt.ArrayLike) -> Array:
-        """NaN stays NaN."""
-        return np.asarray(np.interp(np.asarray(x, dtype=np.float64), self.knots, self.heights), dtype=np.float64)
+        """NaN stays NaN, and what is infinite stays so: it is no value of a feature."""
+        values = np.asarray(x, dtype=np.float64)
+        return np.where(np.isinf(values), values, np.interp(values, self.knots, self.heights))
 
     def inverse(self, y: npt.ArrayLike) -> Array:
         """The x that is taken to y; NaN beyond the first and the last knot, where no x is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from rankwright.data.grouping import Grouping
 from rankwright.errors import DataError
-from rankwright.preparation.missing import Filling
-from rankwright.preparation.transforms import Transforms
+from rankwright.preparation.missing import ROWS_PER_BLOCK, Filling, missing_counts
+from rankwright.preparation.transforms import Transform, Transforms
 
 Array = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-
-_ROWS_PER_BLOCK = 8192
 
 
 class Block(NamedTuple):
@@ -32,49 +30,58 @@ def dense_blocks(
     x: npt.NDArray[Any], grouping: Grouping | None, columns: Columns, transforms: Transforms, filling: Filling | None
 ) -> Iterator[Block]:
     """These columns of a dense X, a few rows at a time; without ``filling``, missing values stay NaN."""
-    is_every = len(columns) == x.shape[1]
-    means = None
-    if filling is not None and filling.by_query:
-        means = _query_means(x, grouping, columns, transforms, filling.values)
-    for start in range(0, len(x), _ROWS_PER_BLOCK):
-        rows = slice(start, start + _ROWS_PER_BLOCK)
-        values = (x[rows] if is_every else x[rows, columns]).astype(np.float64)
-        for place, column in enumerate(columns.tolist()):
-            if column in transforms:
-                values[:, place] = transforms[column](values[:, place])
+    of_rows = _fill_of_rows(x, grouping, columns, transforms, filling)
+    for start in range(0, len(x), ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
+        values = _taken(x[rows], columns, transforms)
         missing = np.isnan(values)
         if filling is None or not missing.any():
             yield Block(rows, values, None)
             continue
-        if means is None or grouping is None:
-            fill = np.broadcast_to(filling.values[columns], values.shape)
-        else:
-            fill = means[grouping.codes[rows]]
-        values[missing] = fill[missing]
+        values[missing] = np.broadcast_to(of_rows(rows), values.shape)[missing]
         yield Block(rows, values, missing)
 
 
-def _query_means(
-    x: npt.NDArray[Any], grouping: Grouping | None, columns: Columns, transforms: Transforms, otherwise: Array
-) -> Array | None:
-    """The mean of each column over the documents of a query that have it (N × columns); ``otherwise`` if none has.
+def _taken(x: npt.NDArray[Any], columns: Columns, transforms: Transforms) -> Array:
+    """Some columns in float64, transformed."""
+    values = (x if len(columns) == x.shape[1] else x[:, columns]).astype(np.float64)
+    if transforms:
+        for place, column in enumerate(columns.tolist()):
+            if column in transforms:
+                values[:, place] = transforms[column](values[:, place])
+    return values
 
-    None if nothing is missing.
-    """
-    incomplete = [place for place, column in enumerate(columns.tolist()) if np.isnan(x[:, column]).any()]
-    if not incomplete:
-        return None
-    known_queries = _needed(grouping)
-    n_queries = len(known_queries.offsets) - 1
-    means = np.tile(otherwise[columns], (n_queries, 1))
-    for place in incomplete:
-        column = int(columns[place])
-        values = x[:, column].astype(np.float64)
-        values = transforms[column](values) if column in transforms else values
-        known = ~np.isnan(values)
-        codes = known_queries.codes[known]
-        counts, sums = np.bincount(codes, minlength=n_queries), np.bincount(codes, values[known], minlength=n_queries)
-        np.divide(sums, counts, out=means[:, place], where=counts > 0)
+
+def _fill_of_rows(
+    x: npt.NDArray[Any], grouping: Grouping | None, columns: Columns, transforms: Transforms, filling: Filling | None
+) -> Callable[[slice], Array]:
+    """What stands for missing values of these columns in some rows: the same in all, or the means of their queries."""
+    if filling is None:
+        return lambda rows: np.zeros(len(columns))
+    values = filling.values[columns]
+    incomplete = np.flatnonzero(missing_counts(x)[columns]) if filling.by_query else np.zeros(0, np.intp)
+    if len(incomplete) == 0:
+        return lambda rows: values
+    queries = _needed(grouping)
+    means = query_means(_taken(x, columns[incomplete], transforms), queries)
+    means = np.where(np.isnan(means), values[incomplete], means)
+
+    def of_rows(rows: slice) -> Array:
+        fill = np.tile(values, (len(queries.codes[rows]), 1))
+        fill[:, incomplete] = means[queries.codes[rows]]
+        return fill
+
+    return of_rows
+
+
+def query_means(values: Array, grouping: Grouping) -> Array:
+    """The mean of each column over the documents of a query that have it (N × columns); NaN if none has."""
+    together = grouping.gather(values)
+    known = ~np.isnan(together)
+    starts = grouping.offsets[:-1]
+    counts = np.add.reduceat(known, starts, axis=0, dtype=np.int64)
+    sums = np.add.reduceat(np.where(known, together, 0.0), starts, axis=0)
+    means: Array = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return means
 
 
@@ -83,14 +90,24 @@ def sparse_entries(
 ) -> tuple[Array, Mask]:
     """The stored entries of a CSR X in float64, transformed and filled in, and which of them were missing."""
     values = x.data.astype(np.float64)
-    for column, transform in transforms.items():
-        own = x.indices == column
+    for transform, own in _entries_of(x.indices, transforms):
         values[own] = transform(values[own])
     missing = np.isnan(values)
     if filling is not None and missing.any():
         fill = filling.values[x.indices[missing]]
         values[missing] = _sparse_query_means(x, values, missing, grouping, fill) if filling.by_query else fill
     return values, missing
+
+
+def _entries_of(indices: Columns, transforms: Transforms) -> Iterator[tuple[Transform, Columns]]:
+    """Each transform with the places of the entries of its column, by one sort for all of them."""
+    if not transforms:
+        return
+    order = np.argsort(indices, kind="stable")
+    columns = np.fromiter(transforms, np.intp, len(transforms))
+    ends = (np.searchsorted(indices[order], columns, side) for side in ("left", "right"))
+    for transform, first, last in zip(transforms.values(), *ends, strict=True):
+        yield transform, order[first:last]
 
 
 def _sparse_query_means(x: Any, values: Array, missing: Mask, grouping: Grouping | None, otherwise: Array) -> Array:

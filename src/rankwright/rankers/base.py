@@ -27,7 +27,7 @@ from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import MISSING, MissingName, has_missing
-from rankwright.preparation.preparation import Preparation, prepare
+from rankwright.preparation.preparation import Preparation, unscaled_preparation
 from rankwright.rankers.learned import checked_weights
 from rankwright.selection.search import optional_measures
 
@@ -239,14 +239,14 @@ class LinearRanker(Ranker):
     """
 
     coef_: Array
-    missing: MissingName = "mean"
+    missing: MissingName
     preparation_: Preparation | None = None
 
     def _note_preparation(self, queries: Queries) -> None:
         if self.missing not in MISSING:
             raise ParameterError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {self.missing!r}")
-        by = prepare(queries, missing=self.missing, scale=False)[0] if has_missing(queries.X) else None
-        self.preparation_ = by
+        is_complete = not has_missing(queries.X)
+        self.preparation_ = None if is_complete else unscaled_preparation(queries, missing=self.missing)
 
     def _prepared(self, queries: Queries) -> Queries:
         return queries if self.preparation_ is None else self.preparation_.prepared(queries)

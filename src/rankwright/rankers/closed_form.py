@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,6 @@ from rankwright.selection.search import (
     estimates,
     optional_measures,
 )
-
-if TYPE_CHECKING:
-    pass
 
 Array = npt.NDArray[np.float64]
 
@@ -63,7 +60,7 @@ class ClosedFormRanker(Ranker):
             scores = self._score_path(held_out.X, weights)
             told = [estimates(row, held_out, measures, convention) for row in scores]
         elif len(alphas) > 1:
-            scores = self.held_out_scores(queries, alphas)
+            scores = self._held_out_scores(queries, alphas)
             lqo = [estimates(row, queries, measures, convention) for row in scores]
         chosen = choose_alpha(told or lqo, measures, rule) if len(alphas) > 1 else 0
         self.alpha_ = float(alphas[chosen])
@@ -71,7 +68,7 @@ class ClosedFormRanker(Ranker):
         self._keep(weights[chosen].copy())
         return self
 
-    def held_out_scores(self, queries: Queries, alphas: Array) -> Array:
+    def _held_out_scores(self, queries: Queries, alphas: Array) -> Array:
         """Scores (λ × rows) of each query by the ranker trained without it."""
         if queries.n_queries < 2:
             raise DataError("leave-query-out needs at least two queries: give qid, or validation queries")

@@ -70,4 +70,4 @@ def leave_query_out(
     values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
     untrained = clone(ranker)
     untrained._note_preparation(queries)
-    return HeldOut(values, untrained.held_out_scores(untrained._prepared(queries), values), queries)
+    return HeldOut(values, untrained._held_out_scores(untrained._prepared(queries), values), queries)
