@@ -83,7 +83,7 @@ def test_select_tells_what_is_missing_and_weights_of_features_as_they_are(run, f
     costs = tmp_path / "costs.csv"
     with costs.open("w", newline="") as file:
         csv.writer(file).writerows([("feature", "cost"), (1, 1), (2, 20), (3, 300), (4, 4000)])
-    asked = ("--alpha", 4, "--measures", "ndcg@10", "--costs", costs, "--max-features", 6, "--json")
+    asked = ("--alpha", 4, "--measures", "ndcg@10", "--costs", costs, "--max-features", 4, "--json")
     ran = run("select", files[0], "--valid", files[1], *asked)
     assert (ran.code, ran.err) == (0, "")
     told = json.loads(ran.out)

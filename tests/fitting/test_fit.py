@@ -128,7 +128,8 @@ def judged_with(differences, costs):
     noise = np.repeat([1.0, -1.0], 8) * np.sqrt(15)  # its mean has standard error 1
     values = np.stack([hard + mean + error * noise for mean, error in differences])
     settings = tuple(Setting(1.0) for _ in differences)
-    return Judged(FAMILIES[0](MEASURE, "default"), settings, values, np.array(costs, dtype=float))
+    sizes = np.array(costs, dtype=float)
+    return Judged(FAMILIES[0](MEASURE, "default"), settings, values, sizes, sizes)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_the_cheapest_within_one_standard_error_of_the_difference(differences, c
     judged = judged_with(differences, costs)
     assert judged.chosen(MEASURE, rule) == chosen
     entries = [
-        Entry(judged.family, setting, row, cost)
+        Entry(judged.family, setting, row, cost, round(cost))
         for setting, row, cost in zip(judged.settings, judged.values, judged.costs, strict=True)
     ]
     assert choose(entries, MEASURE, rule) == chosen

@@ -46,14 +46,19 @@ def fitted(queries):
 
 def test_only_what_data_give_a_reason_for_is_tried(queries):
     plain = rw.Queries(np.nan_to_num(queries.X[:, [0, 1, 3, 4]]), queries.y, queries.qid)
-    assert [how.name for how in preparations_of(plain, [], "auto", "auto")] == ["mean-none"]
+    assert [how.name for how in preparations_of({"train": plain}, "auto", "auto")] == ["mean-none"]
     holes = rw.Queries(queries.X[:, [0, 1, 3, 4]], queries.y, queries.qid)
-    assert [how.name for how in preparations_of(holes, [], "auto", "auto")] == ["mean-none", "query-mean-none"]
-    assert [how.has_missing for how in preparations_of(plain, [holes], "auto", "auto")] == [True, True]
-    names = [how.name for how in preparations_of(queries, [], "auto", "auto")]
+    assert [how.name for how in preparations_of({"train": holes}, "auto", "auto")] == ["mean-none", "query-mean-none"]
+    assert [how.has_missing for how in preparations_of({"train": plain, "valid": holes}, "auto", "auto")] == [
+        True,
+        True,
+    ]
+    (only,) = preparations_of({"train": plain, "test": holes}, "auto", "auto")  # test queries decide nothing
+    assert only.has_missing
+    names = [how.name for how in preparations_of({"train": queries}, "auto", "auto")]
     assert names[0] == "mean-none"  # the simplest comes first
     assert sorted(names) == sorted(f"{m}-{t}" for m in ("mean", "query-mean") for t in ("none", "log", "quantile"))
-    assert [how.name for how in preparations_of(queries, [], "query-mean", "log")] == ["query-mean-log"]
+    assert [how.name for how in preparations_of({"train": queries}, "query-mean", "log")] == ["query-mean-log"]
 
 
 @pytest.mark.parametrize("option", [{"missing": "median"}, {"transform": "sqrt"}])
@@ -160,3 +165,35 @@ def test_the_work_of_another_preparation_is_not_taken_up(queries, tmp_path):
     expected = rw.fit(queries, rankers=["rankrls"])
     assert whole.data.how == expected.data.how
     np.testing.assert_array_equal(whole.model.coef_, expected.model.coef_)
+
+
+def test_features_are_counted_and_not_columns(queries):
+    """Greedy selection takes what tells that a price is missing as a column of its own."""
+    result = rw.fit(queries, rankers=["greedy-rankrls"], transform="none", missing="mean", rule="best")
+    entry, n_used = result.entries[0], len(result.model.formula().used)
+    judged = result.judged[0]
+    counts = [(setting.n_features, n) for setting, n in zip(judged.settings, judged.n_features, strict=True)]
+    assert all(n <= columns for columns, n in counts)
+    assert any(n <= columns - 1 for columns, n in counts)
+    assert f"; {n_used} of 5 features used." in str(result)
+    assert result.n_features_of(entry) == n_used
+    assert all(n <= 5 for _, n in counts)
+
+
+def test_progress_comes_to_its_end_if_time_is_out(queries):
+    told = []
+    rw.fit(queries, rankers=["rankrls"], budget=1e-9, progress=lambda what, done, total: told.append((done, total)))
+    done, total = told[-1]
+    assert done + 1 >= total
+
+
+def test_text_files_of_different_widths_are_read_alike(tmp_path):
+    """Text does not tell of a last feature that is 0 in all its lines."""
+    made = rw.datasets.make_queries(n_queries=30, n_features=8, n_correlated=2, seed=0).queries
+    x = made.X.copy()
+    x[made.grouping.codes >= 20, 7] = 0
+    narrow = rw.Queries(x, made.y, made.qid)
+    rw.write_svmlight(narrow[:20], tmp_path / "train.txt")
+    rw.write_svmlight(narrow[20:], tmp_path / "test.txt")
+    result = rw.fit(tmp_path / "train.txt", test=tmp_path / "test.txt", rankers=["rankrls"])
+    assert result.test.n_features == result.model.n_features_in_ == 8

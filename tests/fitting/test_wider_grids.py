@@ -28,7 +28,7 @@ def judged_with(means, alphas, sizes=(None,)):
     """Means of each λ, and of each size in turn."""
     settings = tuple(Setting(alpha, size) for alpha in alphas for size in sizes)
     values = np.array(means, dtype=float).reshape(-1, 1) + np.array([-0.1, 0.0, 0.1])
-    return Judged(PairwiseLeastSquares(MEASURE, "default"), settings, values, np.ones(len(settings)))
+    return Judged(PairwiseLeastSquares(MEASURE, "default"), settings, values, *np.ones((2, len(settings))))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_grid_goes_on_in_its_own_steps(kind, end):
 def test_a_wider_grid_is_one_grid():
     """As if all its settings had been judged at once, with features that fill up the narrower of the selections."""
     family = Greedy(MEASURE, "default")
-    few = Judged(family, (Setting(2.0, 1),), np.ones((1, 3)), np.array([1.0]), (np.array([[4]]),))
-    more = Judged(family, (Setting(1.0, 2),), np.zeros((1, 3)), np.array([2.0]), (np.array([[4, 5]]),))
+    few = Judged(family, (Setting(2.0, 1),), np.ones((1, 3)), np.array([1.0]), np.array([1.0]), (np.array([[4]]),))
+    more = Judged(family, (Setting(1.0, 2),), np.zeros((1, 3)), np.array([2.0]), np.array([2.0]), (np.array([[4, 5]]),))
     for joined in (few.joined(more), more.joined(few)):
         assert joined.settings == (Setting(1.0, 2), Setting(2.0, 1))
         np.testing.assert_array_equal(joined.values, [[0, 0, 0], [1, 1, 1]])

@@ -53,13 +53,10 @@ def test_query_means_need_queries():
     ranker = rw.RankRLS(1.0, missing="query-mean").fit(queries)
     with pytest.raises(rw.DataError, match="fills in a missing value by the mean of its query"):
         ranker.predict(queries.X)
-    expected = ranker.predict(queries)
     assert (ranker.rank(queries.X, queries.qid) == ranker.rank(queries)).all()
     assert ranker.score(queries.X, queries.y, qid=queries.qid) == ranker.score(queries)
-    complete = np.isfinite(queries.X).all(axis=1)
-    with_column = np.nan_to_num(queries.X, nan=1.0)
-    assert np.isfinite(ranker.predict(with_column)).all()  # nothing is missing, so no query is asked for
-    assert expected.shape == complete.shape
+    complete = np.nan_to_num(queries.X, nan=1.0)  # nothing is missing, so no query is asked for
+    np.testing.assert_allclose(ranker.predict(complete), complete @ ranker.coef_[:5], atol=1e-12)
 
 
 def test_a_ranker_trained_on_complete_data_refuses_missing_values():
@@ -74,6 +71,29 @@ def test_a_ranker_trained_on_complete_data_refuses_missing_values():
         ranker.predict(x)
     with pytest.raises(rw.ParameterError, match="missing must be one of 'mean', 'query-mean', not 'median'"):
         rw.RankSVM(1.0, missing="median").fit(queries)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_features_without_a_weight_may_be_missing(store):
+    queries = rw.datasets.make_queries(n_queries=20, seed=0).queries
+    ranker = rw.GreedyRankRLS(1.0, 3).fit(queries)
+    x = queries.X.copy()
+    x[:, [j for j in range(20) if j not in ranker.selected_features_]] = np.nan
+    np.testing.assert_allclose(ranker.predict(store(x)), ranker.predict(queries), rtol=1e-6)
+
+
+def test_a_feature_may_be_named_as_a_column_would_be():
+    queries = holey(seed=3, n_queries=20)
+    names = ["price", "price is missing", "c", "d", "e"]
+    ranker = rw.RankRLS(1.0).fit(rw.Queries(queries.X, queries.y, queries.qid, feature_names=names))
+    np.testing.assert_array_equal(ranker.coef_, rw.RankRLS(1.0).fit(queries).coef_)
+
+
+def test_means_of_huge_values_do_not_overflow():
+    x = np.array([[1e307, 1.0], [9e306, 2.0], [np.nan, 3.0]] * 40)
+    by = rw.RankRLS(1.0)
+    by._note_preparation(rw.Queries(x, np.arange(120) % 3, np.arange(120) // 6))
+    assert by.preparation_.filling.values[0] == pytest.approx(9.5e306)
 
 
 def test_validation_queries_are_prepared_like_those_of_training():
@@ -103,7 +123,9 @@ def test_costs_and_centers_are_those_of_features():
     costly = rw.GreedyRankRLS(1.0, 6, feature_costs=costs).fit(queries)
     for step in costly.path_:
         assert step.cost == costs[costly.preparation_.sources[list(step.selected)]].sum()
-    assert costly.selected_features_.max() >= 5  # one that tells what is missing is among them
+    assert costly.selected_columns_.max() >= 5  # one that tells what is missing is among them
+    sources = costly.preparation_.sources[costly.selected_columns_].tolist()
+    assert costly.selected_features_.tolist() == sorted(set(sources), key=sources.index)
     with pytest.raises(rw.ParameterError, match="each of the 5 features"):
         rw.GreedyRankRLS(1.0, 3, feature_costs=np.ones(9)).fit(queries)
 

@@ -26,6 +26,16 @@ def holey(seed=0, n_queries=12, n_features=5, share=0.3, store=np.asarray, dtype
     return rw.Queries(store(x.astype(dtype)), rng.integers(0, 3, len(qid)), qid)
 
 
+def with_tails(seed):
+    """The same with heavy tails in two features, one of them below 0 too."""
+    queries = holey(seed, n_queries=80, share=0.2)
+    x, rng = np.array(queries.X), np.random.default_rng(seed)
+    x[:, 0] = np.where(np.isnan(x[:, 0]), np.nan, np.exp(4 * rng.standard_normal(len(x))))
+    signs = rng.choice([-1.0, 1.0], len(x))
+    x[:, 2] = np.where(np.isnan(x[:, 2]), np.nan, signs * np.exp(4 * rng.standard_normal(len(x))))
+    return rw.Queries(x, queries.y, queries.qid)
+
+
 def dense(x):
     return (x.toarray() if sp.issparse(x) else x).astype(float)
 
@@ -77,8 +87,9 @@ def test_missing_values_are_filled_in_and_indicated(missing, store, dtype):
 
 @given(st.integers(0, 10_000), st.sampled_from(["mean", "query-mean"]), st.sampled_from(["none", "log", "quantile"]))
 def test_the_formula_scores_features_as_the_weights_score_columns(seed, missing, transform):
-    queries = holey(seed, n_queries=30)
+    queries = with_tails(seed)
     by, columns = prepare(queries, missing=missing, transform=transform)
+    assert sorted(by.transforms) == ([] if transform == "none" else [0, 2])
     weights = np.random.default_rng(seed).standard_normal(columns.n_features)
     expected = columns.X @ weights
     for x in (queries.X, sp.csr_array(queries.X)):
@@ -148,6 +159,7 @@ def test_quantiles_come_back_within_their_range_alone():
     assert float(quantile.inverse(0.75)) == 2.5
     assert math.isnan(quantile.inverse(1.1))
     assert math.isnan(quantile(math.nan))
+    assert quantile(math.inf) == math.inf  # which is refused as it is without a transform
 
 
 def test_many_equal_values_are_one_knot_at_the_middle_of_their_share():
@@ -190,6 +202,18 @@ def test_small_heavy_tailed_values_have_a_unit_of_their_own():
 
 
 def test_infinite_values_are_not_heavy_tails():
-    x = np.exp(2 * np.random.default_rng(0).standard_normal((500, 1)))
+    x = np.random.default_rng(0).standard_normal((500, 1))
     x[3] = np.inf
-    assert heavy_tailed(rw.Queries(x, np.arange(500) % 2, np.arange(500) // 10)).tolist() == [0]
+    assert heavy_tailed(rw.Queries(x, np.arange(500) % 2, np.arange(500) // 10)).size == 0
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_heavy_tails_do_not_depend_on_the_order_of_rows_or_on_zeros(store):
+    """Of two features that are mostly 0, the one whose other values have a tail is heavy, wherever they stand."""
+    rng = np.random.default_rng(0)
+    n = 15_000
+    x = np.column_stack([np.exp(2 * rng.standard_normal(n)), 1 + rng.random(n)]) * (np.arange(n) > 12_000)[:, None]
+    qid = np.arange(n) // 10
+    for order in (np.arange(n), rng.permutation(n)):
+        queries = rw.Queries(store(x[order]), np.zeros(n), qid[order])
+        assert heavy_tailed(queries).tolist() == [0]

@@ -136,7 +136,7 @@ def select(
     if costs is not None:
         with reading(costs):
             feature_costs = by.of_columns(np.array(read_costs(costs, read["train"])))
-    most = most_features(max_features, train, data)
+    most = most_features(max_features, read["train"], data)
     ranker = GreedyRankRLS(
         alpha=search(*alphas),
         n_features=search(*range(1, most + 1)),

@@ -50,7 +50,7 @@ class SelectionReport:
 
     @property
     def _chosen(self) -> Step:
-        selected = tuple(map(int, self.ranker.selected_features_))
+        selected = tuple(map(int, self.ranker.selected_columns_))
         return next(step for step in self.ranker.path_ if tuple(step.selected) == selected)
 
     def _estimates(self, step: Step) -> dict[Measure, Estimate]:

@@ -266,7 +266,7 @@ def train(
     by, trained = prepared(read, scale, missing) if is_linear else (None, read)
     queries, held_out = trained["train"], trained.get("valid")
     if ranker == "greedy-rankrls":
-        sizes = range(1, most_features(max_features, queries, data) + 1)
+        sizes = range(1, most_features(max_features, read["train"], data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
     learner = _ranker_class(ranker)(**parameters)
     on_valid = str(chosen_measures[0]) if valid else None

@@ -22,8 +22,8 @@ def read_training_data(files: Mapping[str, Path], columns: DataOptions) -> dict[
 
     Features are matched by name where the training data name them, and columns of text encoded as there.
     """
+    from rankwright.data.as_queries import equally_wide
     from rankwright.data.learnable import check_learnable
-    from rankwright.data.svmlight.reader import read_parts
 
     train = columns.read(files["train"])
     if train.n_features == 0:
@@ -31,12 +31,8 @@ def read_training_data(files: Mapping[str, Path], columns: DataOptions) -> dict[
     check_learnable(str(files["train"]), train)
     others = columns.with_features_of(train.feature_names) if train.has_feature_names else columns
     read = {"train": train, **{role: others.read(path) for role, path in files.items() if role != "train"}}
-    is_numbered = not any(queries.has_feature_names for queries in read.values())
-    if is_numbered and len({queries.n_features for queries in read.values()}) > 1:
-        # Text does not tell of features that are 0 in all its lines.
-        with reading(files["train"]):
-            parts = read_parts(list(files.values()), dtype=None, missing="zero")
-        read = dict(zip(files, parts, strict=True))
+    with reading(files["train"]):
+        read = dict(zip(files, equally_wide(list(files.values()), list(read.values())), strict=True))
     for role, queries in read.items():
         _check_features(files[role], queries, files["train"], read["train"])
     return read
@@ -46,9 +42,12 @@ def prepared(
     read: Mapping[str, Queries], scale: str | None, missing: str | None
 ) -> tuple[Preparation, dict[str, Queries]]:
     """How features become the columns that are trained on, and all queries with these columns."""
+    from rankwright.data.width import check_width
     from rankwright.preparation.missing import has_missing
     from rankwright.preparation.preparation import prepare
 
+    for queries in read.values():
+        check_width(queries)
     others_miss = any(has_missing(queries.X) for queries in read.values())
     is_scaled, filling = scale != "none", missing or "mean"
     by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]
@@ -69,7 +68,10 @@ def _check_features(path: Path, queries: Queries, train_path: Path, train: Queri
 
 
 def most_features(max_features: int | None, train: Queries, data: Path) -> int:
-    """How many features to select at most: the option --max-features, by default 10, or all if there are fewer."""
+    """How many features to select at most: the option --max-features, by default 10, or all if there are fewer.
+
+    ``train`` has the features as they are in ``data``.
+    """
     if max_features is None:
         return min(_MOST_FEATURES, train.n_features)
     if max_features > train.n_features:

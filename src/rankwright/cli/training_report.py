@@ -108,7 +108,7 @@ class TrainingReport:
         return ("valid", valid) if valid else ("held-out", held_out) if held_out else (None, {})
 
     def _greedy_estimates(self) -> tuple[dict[Measure, Estimate], dict[Measure, Estimate]]:
-        selected = tuple(self.ranker.selected_features_.tolist())
+        selected = tuple(self.ranker.selected_columns_.tolist())
         step = next(step for step in self.ranker.path_ if tuple(step.selected) == selected)
         return step.valid, step.lqo
 

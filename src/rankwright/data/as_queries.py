@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from rankwright.data.queries import Queries
@@ -33,10 +34,25 @@ def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[Queries,
     """Training data, and others with the same features: frames and files are matched by the names of these."""
     queries = as_queries(train, columns, "the training data")
     alike = columns.for_features(queries.feature_names) if queries.has_feature_names else columns
-    return queries, {
-        name: data if data is None or isinstance(data, Queries) else as_queries(data, alike, f"the {name} data")
-        for name, data in others.items()
+    given = {name: data for name, data in others.items() if data is not None}
+    read = {
+        name: data if isinstance(data, Queries) else as_queries(data, alike, f"the {name} data")
+        for name, data in given.items()
     }
+    files = [train, *given.values()]
+    if all(isinstance(data, str | os.PathLike) for data in files):
+        queries, *parts = equally_wide(files, [queries, *read.values()])
+        read = dict(zip(given, parts, strict=True))
+    return queries, {name: read.get(name) for name in others}
+
+
+def equally_wide(files: Sequence[str | os.PathLike[str]], read: list[Queries]) -> list[Queries]:
+    """What was read from files of one collection, with as many features: text does not tell of those that are all 0."""
+    if any(queries.has_feature_names for queries in read) or len({queries.n_features for queries in read}) == 1:
+        return read
+    from rankwright.data.svmlight.reader import read_parts
+
+    return read_parts(files, dtype=None, missing="zero")
 
 
 def _refuse_columns(columns: TableColumns, name: str) -> None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from rankwright.errors import DataError
 
 MOST_VALUES = 1000
+_MOST_BYTES = 4_000_000_000
 
 
 def encoded(column: Any, name: str, values: Sequence[str]) -> list[tuple[str, npt.NDArray[np.float32]]]:
@@ -28,11 +29,15 @@ def encoded(column: Any, name: str, values: Sequence[str]) -> list[tuple[str, np
             f"column {name!r} has {len(seen):,} distinct values, but at most {MOST_VALUES:,} are one-hot encoded: "
             "group them into fewer, or leave the column out"
         )
+    wanted = values or sorted(seen)
+    if len(wanted) * len(codes) * np.dtype(np.float32).itemsize > _MOST_BYTES:
+        raise DataError(
+            f"column {name!r} has {len(wanted):,} values in {len(codes):,} rows, which takes more than "
+            f"{_MOST_BYTES / 1e9:.0f} GB one-hot encoded: group them into fewer, or leave the column out"
+        )
     code_of = {value: code for code, value in enumerate(seen)}
     of_row = codes.indices.to_numpy(zero_copy_only=False)
-    return [
-        (f"{name}={value}", (of_row == code_of.get(value, -1)).astype(np.float32)) for value in values or sorted(seen)
-    ]
+    return [(f"{name}={value}", (of_row == code_of.get(value, -1)).astype(np.float32)) for value in wanted]
 
 
 def as_text(column: Any, name: str) -> Any:

@@ -107,4 +107,6 @@ def _quantile(graph: Graph, column: str, transform: Quantile) -> str:
     above = graph.apply("Max", graph.apply("Sub", column, graph.number([knots[:-1]])), graph.number([0.0]))
     within = graph.apply("Min", above, graph.number([np.diff(knots)]))
     slopes = graph.number(np.reshape(np.diff(heights) / np.diff(knots), (-1, 1)))
-    return graph.apply("Add", graph.apply("MatMul", within, slopes), graph.number([heights[0]]))
+    line = graph.apply("Add", graph.apply("MatMul", within, slopes), graph.number([heights[0]]))
+    # What Max makes of NaN is left to runtimes: 0 · NaN is NaN again.
+    return graph.apply("Add", line, graph.apply("Mul", column, graph.number([0.0])))

@@ -41,6 +41,8 @@ def to_sql(
         filled = columns if nulls == "null" else [f"COALESCE({column}, 0)" for column in columns]
         return _total(_cases(content, filled, nulls)) + "\n"
     query = None
+    if query_column is not None and not content.by_query:
+        raise ParameterError("query_column is for models that fill in a missing value by the mean of its query")
     if content.by_query and nulls == "model":
         if query_column is None:
             raise ParameterError(

@@ -24,14 +24,16 @@ class Judged:
     """A family on held-out queries: a value of the measure for each setting and query.
 
     ``selections`` has, for a family that selects features, an array (settings × most features) for each split: the
-    columns that its rankers there have a weight for, and −1 where there are fewer. ``ended_for_time`` says that more λ
-    would have been tried, had there been time.
+    columns that its rankers there have a weight for, and −1 where there are fewer. ``costs`` and ``n_features`` are of
+    the features that each setting uses, in the mean over splits. ``ended_for_time`` says that more λ would have been
+    tried, had there been time.
     """
 
     family: Family
     settings: tuple[Setting, ...]
     values: Array
     costs: Array
+    n_features: Array
     selections: tuple[npt.NDArray[np.int64], ...] = ()
     ended_for_time: bool = False
 
@@ -70,6 +72,7 @@ class Judged:
             first.settings + second.settings,
             np.vstack([first.values, second.values]),
             np.concatenate([first.costs, second.costs]),
+            np.concatenate([first.n_features, second.n_features]),
             tuple(_stacked(one, two) for one, two in selections),
         )
 
@@ -89,6 +92,7 @@ class Entry:
     setting: Setting
     values: Array
     cost: float
+    n_features: int
 
     @property
     def estimate(self) -> Estimate:
@@ -99,7 +103,8 @@ class Entry:
 def entry_of(judged: Judged, measure: Measure, rule: Rule) -> Entry:
     """The family with its chosen setting."""
     at = judged.chosen(measure, rule)
-    return Entry(judged.family, judged.settings[at], judged.values[at], float(judged.costs[at]))
+    n_features = round(float(judged.n_features[at]))
+    return Entry(judged.family, judged.settings[at], judged.values[at], float(judged.costs[at]), n_features)
 
 
 def choose(entries: Sequence[Entry], measure: Measure, rule: Rule) -> int:

@@ -72,7 +72,11 @@ class FitData:
 
     @property
     def judged(self) -> Queries:
-        """The queries that settings are judged on: each one is judged by a ranker that was trained without it."""
+        """The queries that settings are judged on: each one is judged by a ranker that was trained without it.
+
+        How features are prepared (scales, means, quantiles) is learned from the features of all training queries,
+        without their grades.
+        """
         return self.train if self.valid is None else self.valid
 
     @property

@@ -37,7 +37,7 @@ _TOL = 1e-3  # of the objective
 
 
 class Setting(NamedTuple):
-    """λ, and of a selection how many features."""
+    """λ, and of a selection how many columns: features, and what tells that one is missing."""
 
     alpha: float
     n_features: int | None = None
@@ -46,7 +46,7 @@ class Setting(NamedTuple):
         alpha = f"λ = {regularisation(self.alpha)}"
         if self.n_features is None:
             return alpha
-        return f"{alpha}, {self.n_features} feature{'s' * (self.n_features != 1)}"
+        return f"{alpha}, {self.n_features} selected"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -63,17 +63,21 @@ class Tried:
 
 
 def preparations_of(
-    train: Queries, others: Sequence[Queries], missing: MissingName | Auto, transform: TransformName | Auto
+    queries: Mapping[str, Queries], missing: MissingName | Auto, transform: TransformName | Auto
 ) -> list[How]:
-    """What to try, the simplest first: only what these data give a reason for, or what was asked for."""
+    """What to try, the simplest first: only what these data give a reason for, or what was asked for.
+
+    Test queries give no reason to try anything; if values are missing in them alone, training still tells what stands
+    for these.
+    """
     for name, value, known in (("missing", missing, MISSING_OPTIONS), ("transform", transform, TRANSFORM_OPTIONS)):
         if value not in known:
             raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-    any_missing = any(has_missing(queries.X) for queries in (train, *others))
+    with_holes = [role for role, part in queries.items() if has_missing(part.X)]
     fillings: Sequence[Any] = [missing]
     if missing == "auto":
-        fillings = MISSING if any_missing else MISSING[:1]
+        fillings = MISSING if set(with_holes) - {"test"} else MISSING[:1]
     transforms: Sequence[Any] = [transform]
     if transform == "auto":
-        transforms = TRANSFORMS if len(heavy_tailed(train)) else TRANSFORMS[:1]
-    return [How(filling, one, any_missing) for one in transforms for filling in fillings]
+        transforms = TRANSFORMS if len(heavy_tailed(queries["train"])) else TRANSFORMS[:1]
+    return [How(filling, one, bool(with_holes)) for one in transforms for filling in fillings]

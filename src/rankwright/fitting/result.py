@@ -201,13 +201,11 @@ class FitResult:
         return self.costs is not None
 
     def n_features_of(self, entry: Entry) -> int:
-        """How many features have a weight; other λ than the one trained on all queries use as many."""
+        """How many features have a weight, on all queries if it was trained on these, else in the mean over splits."""
         trained, model = next(
             (e, m) for e, m in zip(self.entries, self.models, strict=True) if e.family == entry.family
         )
-        if entry.setting.n_features is not None and entry.setting != trained.setting:
-            return entry.setting.n_features
-        return len(model.formula().used)
+        return len(model.formula().used) if entry.setting == trained.setting else entry.n_features
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -145,7 +145,7 @@ class FitSummary:
     def _choice(self) -> str:
         entry, model = self.result.entries[self.result.chosen], self.result.model
         used = f"{len(model.formula().used):,} of {model.n_features_in_:,} features used"
-        return f"{_MARK} Chosen: {entry.family.title}, {entry.setting}; {used}."
+        return f"{_MARK} Chosen: {entry.family.title}, λ = {regularisation(entry.setting.alpha)}; {used}."
 
     def _given_up(self) -> list[str]:
         """What the rule gave up for fewer features."""
@@ -168,8 +168,7 @@ class FitSummary:
         how, by = self.result.data.how, self.result.data.by
         if not by.transforms and by.filling is None:
             return []
-        told = str(how)
-        return [f"Features were prepared: {told}. This is part of the model."]
+        return [f"Features were prepared: {how}. This is part of the model."]
 
     def _savings(self) -> str:
         given_up, result = self.result.given_up, self.result

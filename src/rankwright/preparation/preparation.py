@@ -172,4 +172,4 @@ def _means(queries: Queries, transforms: Transforms) -> Array:
             known = ~np.isnan(values)
             counts += known.sum(axis=0)
             sums += (values / queries.n_documents).sum(axis=0, where=known)  # so that the sum overflows no earlier
-    return np.divide(queries.n_documents * sums, counts, out=np.zeros(n), where=counts > 0)
+    return sums * np.divide(queries.n_documents, counts, out=np.zeros(n), where=counts > 0)

@@ -102,7 +102,8 @@ class GreedyRankRLS(LinearRanker):
     Attributes
     ----------
     coef_ : the weights of all features, 0 for those not selected
-    selected_features_ : the columns selected, in the order of their selection
+    selected_features_ : the features selected, in the order of their selection
+    selected_columns_ : the same, but what tells that a feature is missing is a column of its own, behind all features
     alpha_ : the λ used
     path_ : SelectionPath, every step for that λ
     paths_ : the paths of all λ
@@ -211,10 +212,17 @@ class GreedyRankRLS(LinearRanker):
         self.paths_ = tuple(paths)
         self.path_ = path
         self.alpha_ = path.alpha
-        self.selected_features_ = np.array(step.selected, np.intp)
+        self.selected_columns_ = np.array(step.selected, np.intp)
+        self.selected_features_ = self._features_of(self.selected_columns_)
         self.coef_ = np.zeros(n)
-        self.coef_[self.selected_features_] = step.weights
+        self.coef_[self.selected_columns_] = step.weights
         self.pareto_front_ = pareto_front(all_steps(paths, frozenset(range(1, n + 1))), deciding)
+
+    def _features_of(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """The features that columns are made of, each once, in the order in which they were selected."""
+        if self.preparation_ is None:
+            return columns
+        return np.array(list(dict.fromkeys(self.preparation_.sources[columns].tolist())), np.intp)
 
     # Parameters, checked
 
