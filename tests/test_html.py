@@ -237,7 +237,7 @@ def test_a_risk_bound_shows_its_terms_and_constants(results: dict[str, object]) 
     names = [row[0] for row in found.rows]
     assert names[1:4] == [term.name for term in bound.terms]
     assert names[-len(bound.constants) :] == [constant.symbol for constant in bound.constants]
-    assert f"risk: {bound.risk}" in found.paragraphs
+    assert f"risk: the {bound.risk}" in found.paragraphs
 
 
 def test_an_explanation_shows_documents_by_score(results: dict[str, object]) -> None:

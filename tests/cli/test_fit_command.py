@@ -397,7 +397,7 @@ def test_more_time_goes_on_from_what_is_finished(run, folder, tmp_path, computed
     computed.clear()
     ran = run(*fast(folder, "--out", out, "--budget", "1h"))
     assert ran.code == 0
-    assert "going on" in ran.err
+    assert "continuing an interrupted run" in ran.err
     assert "regression-valid" not in computed
     assert "rankrls-valid" in computed
     assert run(*fast(folder, "--out", tmp_path / "whole")).code == 0

@@ -50,7 +50,7 @@ def lying_matrix(request):
 class TestSparse:
     def test_queries_refuse_indices_that_lie(self, lie):
         x, told = lie
-        with pytest.raises(rw.DataError, match=f"X is no valid .*{told}"):
+        with pytest.raises(rw.DataError, match=f"X is not a valid .*{told}"):
             rw.Queries(x, Y, QID)
 
     @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_errors_name_the_data():
         fitted(train, label="grade")
     with pytest.raises(DataError, match="the test data: there is no column 'grade'"):
         fitted(train, test=train.drop(columns="grade"), **COLUMNS)
-    with pytest.raises(DataError, match="the test data have 1 features, the training data 2"):
+    with pytest.raises(DataError, match="the test data have 1 features, but the training data have 2"):
         fitted(train, test=train.drop(columns="bm25"), **COLUMNS)
     with pytest.raises(DataError, match="expected a pandas or polars DataFrame"):
         fitted([1, 2, 3])

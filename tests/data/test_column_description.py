@@ -62,7 +62,7 @@ def test_a_line_of_names_may_be_there_too(folder):
         ("0\tLabel\n0\tGroupId\n", "line 2: column 0 is described twice"),
         ("0 Label\n", "line 1: expected the index"),
         ("a\tLabel\n", "line 1: expected the index"),
-        ("0\tLabel\n1\tGroupId\n2\tMood\n", "line 3: 'Mood' is none of the types"),
+        ("0\tLabel\n1\tGroupId\n2\tMood\n", "line 3: 'Mood' is not one of the types"),
         ("0\tLabel\n1\tGroupId\n20\tNum\n", "there is a column 20, but rows of the data have 8 fields"),
         ("0\tLabel\n1\tGroupId\n3\tNum\ta\n7\tNum\ta\n", "two columns are named 'a'"),
     ],

@@ -169,7 +169,9 @@ def test_row_numbers_that_pandas_writes_are_no_feature(tmp_path):
 @pytest.mark.parametrize("text", ["1,2,3\n4,5,6\n", "0,q1,0.5\n1,q1,2\n"])
 def test_a_file_without_names_says_so(tmp_path, text):
     (tmp_path / "data.csv").write_text(text)
-    with pytest.raises(ParseError, match=r"line 1: the first line holds numbers, not the names .*column-description"):
+    with pytest.raises(
+        ParseError, match=r"line 1: the first line contains numbers, not column names.*column-description"
+    ):
         rw.read_queries(tmp_path / "data.csv")
 
 

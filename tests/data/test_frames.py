@@ -304,7 +304,7 @@ def test_query_ids_of_any_type(ids, expected):
             r"row 1: there is no value in column 'doc_id'",
         ),
         ({"label": [-1, 1], "qid": [1, 1]}, {}, r"row 0 \(query 1\): the grade is -1"),
-        ({"rank": [1, 1], "qid": [1, 1]}, {}, r"query .*1.*: a full ranking holds each rank 1 to 2"),
+        ({"rank": [1, 1], "qid": [1, 1]}, {}, r"query .*1.*: a full ranking must have each rank from 1 to 2"),
         ({"preferred_over": [1, 1], "qid": [1, 1]}, {}, r"column 'preferred_over' must hold lists"),
         ({"preferred_over": [[1], [2]], "qid": [1, 1]}, {}, r"lists of structs \{document, weight\}"),
         (

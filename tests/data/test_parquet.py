@@ -203,7 +203,7 @@ def test_the_note_is_as_documented(small):
         (GOOD_NOTE | {"features": ["f1", "doc_id"]}, "'doc_id' is named twice"),
         (GOOD_NOTE | {"label": "doc_id", "doc": None}, "column 'doc_id' .* not numeric"),
         (GOOD_NOTE | {"supervision": "preference graph"}, "column 'label' must hold lists"),
-        (GOOD_NOTE | {"supervision": "full ranking"}, "each rank 1 to 2 exactly once"),
+        (GOOD_NOTE | {"supervision": "full ranking"}, "each rank from 1 to 2 exactly once"),
         (GOOD_NOTE | {"sparse": True}, "no column 'indices'"),
     ],
 )

@@ -203,7 +203,7 @@ def test_repr():
         (lambda: rw.Queries([[1, 2]], [0], feature_names=["a"]), "1 feature names for 2 features"),
         (lambda: rw.Queries([[1, 2]], [0], feature_names=["a", "a"]), "two features are named 'a'"),
         (lambda: rw.Queries([[1], [2]], [0, 1], doc_ids=["a"]), "one id for each of the 2 rows"),
-        (lambda: rw.Queries(None, rw.FullRanking([1, 1])), "query 0: a full ranking holds each rank 1 to 2"),
+        (lambda: rw.Queries(None, rw.FullRanking([1, 1])), "query 0: a full ranking must have each rank from 1 to 2"),
         (lambda: rw.Queries(None, rw.FullRanking([1, 2, 3]), [1, 1, 2]), "query 2: a full ranking"),
         (lambda: rw.FullRanking([1.5]), "whole numbers"),
         (lambda: rw.Queries(None, rw.PreferenceGraph(2, [0], [2])), "edge 0 names row 2"),
@@ -211,7 +211,7 @@ def test_repr():
         (lambda: rw.Queries(None, rw.PreferenceGraph(2, [1], [1])), "prefers row 1 to itself"),
         (lambda: rw.Queries(None, rw.PreferenceGraph(2, [0], [1], [-2])), "edge 0 has weight -2"),
         (lambda: rw.PreferenceGraph(2, [0], [1, 0]), "an edge has two ends"),
-        (lambda: rw.Queries(None, rw.FullRanking([1, 2])).y, "carry a full ranking, not grades"),
+        (lambda: rw.Queries(None, rw.FullRanking([1, 2])).y, "have a full ranking, not grades"),
     ],
 )
 def test_bad_input_is_named(make, problem):

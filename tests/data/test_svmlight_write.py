@@ -157,7 +157,7 @@ def test_gzip_is_plain_gzip(tmp_path):
 
 
 def test_ids_that_are_different_but_alike_as_text(tmp_path):
-    with pytest.raises(rw.DataError, match="query ids 7 and '7' would be one"):
+    with pytest.raises(rw.DataError, match="query ids 7 and '7' would be the same id"):
         rw.write_svmlight(rw.Queries([[1.0], [2.0]], [1, 0], [7, "7"]), tmp_path / "data.txt")
     with pytest.raises(rw.DataError, match="bytes"):
         rw.write_svmlight(rw.Queries([[1.0]], [1], np.array([b"a"])), tmp_path / "data.txt")

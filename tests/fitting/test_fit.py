@@ -302,7 +302,7 @@ def test_features_in_another_order_are_refused(queries):
 def test_selection_is_left_out_where_there_is_one_query_to_train_on(queries):
     result = fit(queries[:1], valid=queries[1:10], rankers=["rankrls", "greedy-rankrls"])
     assert [each.family.name for each in result.left_out] == ["greedy-rankrls"]
-    with pytest.raises(DataError, match="no ranker can be tried"):
+    with pytest.raises(DataError, match="no ranker could be trained"):
         fit(queries[:2], rankers=["greedy-rankrls"])
 
 

@@ -78,7 +78,7 @@ def test_the_wrong_kind_of_supervision_is_named(loss, name, fitting):
     for queries, kind, use in ((GRADED, "grades", "'dcg' or 'ndcg'"), (RANKED, "full ranking", "'zero-one'"),
                                (GRAPH, "preference graph", "'wpd'")):  # fmt: skip
         if queries is not fitting:
-            with pytest.raises(rw.ParameterError, match=rf"standardize='{name}' needs .*carry .*{kind}: use {use}"):
+            with pytest.raises(rw.ParameterError, match=rf"standardize='{name}' needs .*have .*{kind}: use {use}"):
                 loss(standardize=name).on(queries)
 
 

@@ -116,7 +116,7 @@ def test_full_rankings():
     np.testing.assert_allclose(result.values[rw.KendallTau], [1, 0])
     np.testing.assert_allclose(result.values[rw.PairwiseError], [0, 0.5])
     np.testing.assert_allclose(result.values[rw.WPD], [0, 0.5])
-    with pytest.raises(rw.DataError, match="needs grades, but the queries carry a full ranking"):
+    with pytest.raises(rw.DataError, match="needs grades, but the queries have a full ranking"):
         rw.evaluate([5, 9, 1, 1, 1], queries, rw.nDCG)
 
 

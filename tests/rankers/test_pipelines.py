@@ -260,7 +260,7 @@ def test_query_means_are_folded_behind_a_scaler_but_not_behind_an_imputer(tmp_pa
             r"QueryMinMaxScaler cannot be folded .* \(it scales each query by",
         ),
         ([ColumnTransformer([("a", StandardScaler(), [0, 1])]), rw.RankRLS()], "ColumnTransformer cannot be folded"),
-        ([MinMaxScaler(clip=True), rw.RankRLS()], r"MinMaxScaler\(clip=True\) is no linear function"),
+        ([MinMaxScaler(clip=True), rw.RankRLS()], r"MinMaxScaler\(clip=True\) is not linear"),
         ([SimpleImputer(missing_values=0.0), rw.RankRLS()], "only if missing_values is NaN"),
         ([StandardScaler(), rw.RankBoost(5)], "pipeline: it ends in RankBoost, but only a linear ranker can take in"),
         ([StandardScaler(), rw.KernelRankRLS()], "pipeline: it ends in KernelRankRLS, but only a linear ranker"),

@@ -55,7 +55,7 @@ def bounds(
     *,
     columns: DataOptions,
 ) -> None:
-    """Bound the risk on new queries, using only the training queries.
+    """Bound the risk on new queries from training queries alone.
 
     Risk is the expected loss on a new query, such as 1 - nDCG. Prints each bound term by term, with its constants
     and where they come from, and whether the bound is vacuous: no better than the worst possible ranking. If you

@@ -53,7 +53,7 @@ def explain(
     *,
     columns: DataOptions,
 ) -> None:
-    """Explain why documents rank where they do, and what would move them up.
+    """Explain why documents rank where they do.
 
     Prints the documents of a query by score, with the features that move each score away from the query's mean; for
     each document, the smallest change of a single feature that moves it up one place, and how much the measure

@@ -70,7 +70,7 @@ def export(
         str | None, typer.Option(metavar="float32|float64", help="onnx: the number type; float32 by default.")
     ] = None,
 ) -> None:
-    """Write a model in the format of a search engine, a database or a runtime.
+    """Export a model to a search engine, a database or a runtime.
 
     The export contains only features with a nonzero weight. Features without names are called f1, f2, …
 

@@ -111,7 +111,7 @@ def fit(
     *,
     columns: DataOptions,
 ) -> None:
-    """Try the linear rankers, choose one, and write it with a report.
+    """Try all linear rankers, choose one, and write a report.
 
     Tries every ranker with a range of settings and measures each on held-out queries. Among the rankers within one
     standard error of the best, the one with the fewest features is trained on all queries. Writes model.json,

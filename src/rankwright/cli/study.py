@@ -37,7 +37,7 @@ def study_bounds(
     *,
     columns: DataOptions,
 ) -> None:
-    """Compare risk bounds with held-out risk as the number of training queries grows.
+    """Compare risk bounds with held-out risk as data grow.
 
     Risk is the expected loss on a new query: 1 - MEASURE. Trains a position-sensitive max-margin ranker on more and
     more queries. Prints its risk on the training queries and on held-out queries, and the bounds computed from the

@@ -133,7 +133,7 @@ def _as_csr(x: Any) -> Any:
             entries = x.tocoo()  # by NumPy, which looks at bounds
             return kind(sp.coo_array((entries.data, entries.coords), shape=x.shape))
     except (TypeError, ValueError, IndexError) as error:
-        raise DataError(f"X is no valid sparse matrix: {error}") from None
+        raise DataError(f"X is not a valid sparse matrix: {error}") from None
 
 
 def _check_compressed(x: Any) -> None:

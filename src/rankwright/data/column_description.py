@@ -125,5 +125,5 @@ def _index_and_type(path: Path, fields: Sequence[str], line: int) -> tuple[int, 
     kinds = {kind.lower(): kind for kind in _TYPES} | {name.lower(): kind for name, kind in _OTHER_NAMES.items()}
     kind = kinds.get(fields[1].strip().lower())
     if kind is None:
-        raise ParseError(path, f"{fields[1].strip()!r} is none of the types {', '.join(_TYPES)}", line=line)
+        raise ParseError(path, f"{fields[1].strip()!r} is not one of the types {', '.join(_TYPES)}", line=line)
     return int(fields[0]), kind

@@ -224,7 +224,7 @@ def _description_of(content: Content) -> Description:
     if beside is None:
         raise ParseError(
             content.path,
-            "the first line holds numbers, not the names of the columns: put a line of names first, or, if CatBoost "
+            "the first line contains numbers, not column names: add a header line, or, if CatBoost "
             "reads the file, give its column description (--column-description, column_description=)",
             line=1,
         )
@@ -253,9 +253,9 @@ def _header(content: Content, delimiter: str) -> tuple[int, tuple[str, ...]]:
     except UnicodeEncodeError:
         raise ParseError(content.path, "the names of the columns are not UTF-8 text", line=1) from None
     except csv.Error as error:
-        raise ParseError(content.path, f"this is no CSV: {error}", line=1) from None
+        raise ParseError(content.path, f"this is not a CSV file: {error}", line=1) from None
     if not names:
-        raise ParseError(content.path, "there is no line of names", line=1)
+        raise ParseError(content.path, "there is no header line with column names", line=1)
     return line, tuple(name.strip() for name in names)
 
 

@@ -130,7 +130,7 @@ class Queries:
     def y(self) -> npt.NDArray[np.float64]:
         """The grades of the documents."""
         if not isinstance(self.supervision, Grades):
-            raise DataError(f"these queries carry a {self.supervision.kind}, not grades: see .supervision")
+            raise DataError(f"these queries have a {self.supervision.kind}, not grades: see .supervision")
         return self.supervision.values
 
     @property

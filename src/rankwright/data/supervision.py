@@ -90,7 +90,7 @@ class FullRanking(_Remade):
         if wrong.any():
             q = int(query[np.argmax(wrong)])
             raise DataError(
-                f"query {grouping.query_id(q)!r}: a full ranking holds each rank 1 to {sizes[q]} exactly once"
+                f"query {grouping.query_id(q)!r}: a full ranking must have each rank from 1 to {sizes[q]} exactly once"
             )
 
     def take(self, rows: npt.NDArray[np.intp] | slice) -> FullRanking:

@@ -183,7 +183,7 @@ def _stumps(model: Any, names: Mapping[str, str] | None) -> Stumps:
 
 def _check_ranks(used: Sized) -> None:
     if len(used) == 0:
-        raise ParameterError("model: no feature has a weight, so it cannot rank")
+        raise ParameterError("model: no feature has a weight, so the model cannot rank documents: train another one")
 
 
 # Names

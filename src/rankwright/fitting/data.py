@@ -116,7 +116,7 @@ class FitData:
 def check_same_features(name: str, queries: Queries, train: Queries) -> None:
     """Refuse queries whose features are not those of the training data, in their order."""
     if queries.n_features != train.n_features:
-        raise DataError(f"{name} have {queries.n_features} features, the training data {train.n_features}")
+        raise DataError(f"{name} have {queries.n_features} features, but the training data have {train.n_features}")
     named = queries.has_feature_names and train.has_feature_names
     if named and queries.feature_names != train.feature_names:
         raise DataError(f"{name} have other features than the training data, or have them in another order")
@@ -125,13 +125,13 @@ def check_same_features(name: str, queries: Queries, train: Queries) -> None:
 def check_grades(name: str, queries: Queries) -> None:
     """Grades, and features that are finite or missing, are what every ranker can be trained on."""
     if not isinstance(queries.supervision, Grades):
-        raise DataError(f"{name} carry a {queries.supervision.kind}: fit needs grades")
+        raise DataError(f"{name} have a {queries.supervision.kind}, but fit needs grades")
     if queries.n_documents == 0 or queries.n_features == 0:
         raise DataError(f"{name} have no documents, or no features")
     values = queries.X.data if sp.issparse(queries.X) else queries.X
     for start in range(0, len(values), ROWS_PER_BLOCK):
         if np.isinf(values[start : start + ROWS_PER_BLOCK]).any():
-            raise DataError(f"{name} have features that are infinite: `rankwright inspect` tells which")
+            raise DataError(f"{name} have infinite values: run `rankwright inspect` to see in which features")
 
 
 def of_columns(queries: Queries, columns: npt.NDArray[np.intp]) -> Queries:

@@ -88,7 +88,10 @@ class Job:
         values = evaluate(np.zeros(queries.n_documents), queries, self.measure, self.convention).values[self.measure]
         counted = int(np.count_nonzero(~np.isnan(values)))
         if counted < least:
-            raise DataError(f"{name}: {self.measure} counts {counted} of {len(values)} queries, but {least} are needed")
+            raise DataError(
+                f"{name}: {self.measure} is defined for {counted} of {len(values)} queries, but at least {least} are "
+                "needed"
+            )
 
     def _n_parts(self) -> int:
         """How many parts there are, if nothing is left out and no grid of λ is widened."""
@@ -157,7 +160,7 @@ class Job:
             else:
                 judged.append(found)
         if not judged:
-            raise DataError(f"no ranker can be tried: {left_out[0].reason}")
+            raise DataError(f"no ranker could be trained: {left_out[0].reason}")
         return judged, left_out
 
     def _judge(self, family: Family, *, may_stop: bool) -> Judged | None:

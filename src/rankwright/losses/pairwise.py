@@ -297,7 +297,7 @@ class PreorderLoss(Loss):
         left, right = of_document[None], ones[None]
         if self.weights == "gain-per-query":
             if isinstance(queries.supervision, FullRanking):
-                raise ParameterError("weights='gain-per-query' needs grades, but the queries carry a full ranking")
+                raise ParameterError("weights='gain-per-query' needs grades, but the queries have a full ranking")
             gain = gains(queries, CONVENTIONS["default"])  # 2^y − 1, as paper O has it
             left, right = np.stack([of_document * gain, of_document]), np.stack([ones, -gain])
         return PairLosses(
@@ -317,7 +317,7 @@ class PreorderLoss(Loss):
         if self.margin == "position":
             raise ParameterError("margin='position' needs grades or a full ranking: a preference graph has no ranks")
         if self.weights == "gain-per-query":
-            raise ParameterError("weights='gain-per-query' needs grades, but the queries carry a preference graph")
+            raise ParameterError("weights='gain-per-query' needs grades, but the queries have a preference graph")
         if self.weights == "per-query":
             edges = np.bincount(queries.grouping.codes[graph.preferred], minlength=queries.n_queries)
             of_query = of_query / np.maximum(edges, 1)

@@ -32,7 +32,7 @@ def lowest_position_weights(losses: NDCGLosses, scores: Array) -> Array:
     ``scores`` stand query by query, as those who train have them.
     """
     if losses.rescale != "margin":
-        raise ParameterError("position weights can be learned with rescale='margin' alone")
+        raise ParameterError("position_weights='learned' works only with rescale='margin': change one of them")
     if len(losses.position_weights) > _MOST_RANKS:
         raise ParameterError(f"position weights can be learned for at most {_MOST_RANKS} ranks: lower the cutoff")
     planes = _Planes(losses, scores)

@@ -126,8 +126,8 @@ def standardised(queries: Queries, name: str, cutoff: int | None, convention: st
     if supervision.kind != kind:
         fitting = " or ".join(repr(other) for other, (of, _) in _FUNCTIONS.items() if of == supervision.kind)
         raise ParameterError(
-            f"standardize={name!r} needs {kind}, but the queries carry a {supervision.kind}: use {fitting}"
+            f"standardize={name!r} needs {kind}, but the queries have a {supervision.kind}: use {fitting}"
             if supervision.kind != "grades"
-            else f"standardize={name!r} needs a {kind}, but the queries carry grades: use {fitting}"
+            else f"standardize={name!r} needs a {kind}, but the queries have grades: use {fitting}"
         )
     return weights(queries, cutoff, convention_of(convention))

@@ -51,7 +51,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self._definition is None:
-            raise ParameterError(f"measures are not made but taken: use rankwright.{self.name} or parse_measures")
+            raise ParameterError(f"measures cannot be created directly: use rankwright.{self.name} or parse_measures")
 
     def __matmul__(self, cutoff: int) -> Measure:
         if self._definition.cutoff == "none":

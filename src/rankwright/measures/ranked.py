@@ -44,7 +44,7 @@ class RankedQueries:
         """Grades, each query's documents together."""
         if not self.has_grades:
             kind = self._queries.supervision.kind
-            raise DataError(f"this measure needs grades, but the queries carry a {kind}")
+            raise DataError(f"this measure needs grades, but the queries have a {kind}")
         return np.ascontiguousarray(self._grouping.gather(self._queries.y))
 
     @cached_property

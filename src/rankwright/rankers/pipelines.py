@@ -111,7 +111,9 @@ def _after(affine: Affine, step: Any) -> Affine:
         return affine.divided(*_mean_and_scale(step))
     if isinstance(step, MinMaxScaler):
         if step.clip:
-            raise ParameterError("pipeline: MinMaxScaler(clip=True) is no linear function, so it cannot be folded in")
+            raise ParameterError(
+                "pipeline: MinMaxScaler(clip=True) is not linear, so it cannot be folded into the model"
+            )
         return affine.scaled(step.scale_, step.min_)
     if isinstance(step, SimpleImputer):
         return _imputed(affine, step)

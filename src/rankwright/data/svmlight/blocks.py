@@ -96,7 +96,9 @@ class TextFile(AbstractContextManager["TextFile"]):
         unfinished = b""
         while True:
             if len(unfinished) > LONGEST_LINE:
-                raise ParseError(self._path, f"a line is longer than {LONGEST_LINE:,} bytes: is this a file of text?")
+                raise ParseError(
+                    self._path, f"a line is longer than {LONGEST_LINE:,} bytes: check that this is a text file"
+                )
             wanted = max(BLOCK, len(unfinished))
             buffer = _buffer(free, len(unfinished) + wanted + PADDING)
             buffer[: len(unfinished)] = unfinished

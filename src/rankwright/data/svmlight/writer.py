@@ -144,10 +144,14 @@ def _check_ids(queries: Queries) -> None:
     for query in queries.query_ids.tolist():
         text = str(query)
         if isinstance(query, bytes) or text.split() != [text] or "#" in text:
-            raise DataError(f"query id {query!r} cannot be text: it is empty, bytes, or holds white space or #")
+            raise DataError(
+                f"query id {query!r} cannot be written as text: it is empty, is bytes, or contains white space or #"
+            )
         _check_length("query", query, text)
         if text in written:
-            raise DataError(f"query ids {written[text]!r} and {query!r} would be one and the same as text")
+            raise DataError(
+                f"query ids {written[text]!r} and {query!r} would be the same id in the text file: rename one of them"
+            )
         written[text] = query
     if queries.doc_ids is not None:
         for row, doc_id in enumerate(queries.doc_ids.tolist()):
