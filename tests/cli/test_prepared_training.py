@@ -70,7 +70,7 @@ def test_scaling_makes_lambda_fit_all_features(run, tmp_path):
         asked = ("--ranker", "rankrls", "--alpha", 4, "--scale", scale, "--out", tmp_path / "model.json")
         assert run("train", tmp_path / "train.txt", *asked).code == 0
         weights[scale] = rw.load_model(tmp_path / "model.json").coef_
-    spread = within_query_spread(complete)
+    spread = within_query_spread(complete)[0]
     columns = rw.Queries(complete.X / spread.astype(np.float32), complete.y, complete.qid)
     np.testing.assert_allclose(weights["spread"], rw.RankRLS(4.0).fit(columns).coef_ / spread, rtol=1e-3)
     np.testing.assert_allclose(weights["none"], rw.RankRLS(4.0).fit(complete).coef_, rtol=1e-3)

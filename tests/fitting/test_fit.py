@@ -55,7 +55,7 @@ def test_cross_validated_values_are_those_of_training_without_the_fold(queries):
     """RankRLS, trained by hand on each part with the features that the part's spread would not give: those of all."""
     result = fit(queries, rankers=["rankrls"], folds=3, seed=5)
     entry = result.entries[0]
-    scale = within_query_spread(queries)
+    scale = within_query_spread(queries)[0]
     fold = np.random.default_rng(5).permutation(np.arange(120) % 3)
     by_hand = np.empty(120)
     for number in range(3):
@@ -86,7 +86,7 @@ def test_settings_of_every_ranker_on_validation_queries_are_those_of_the_ranker_
 def test_the_model_ranks_features_as_given(result, queries):
     """Scaling is folded into the weights."""
     entry = result.entries[1]
-    scale = within_query_spread(queries[:80])
+    scale = within_query_spread(queries[:80])[0]
     train = queries[:80]
     again = rw.RankRLS(alpha=entry.setting.alpha).fit(train.X / scale, train.y, qid=train.qid)
     np.testing.assert_allclose(result.models[1].coef_, again.coef_ / scale, rtol=1e-9)
@@ -109,7 +109,7 @@ def test_validation_queries_decide_and_are_trained_on_in_the_end(queries):
     train, valid = queries[:60], queries[60:90]
     result = fit(train, valid=valid, rankers=["rankrls"])
     assert len(result.entries[0].values) == 30
-    scale = within_query_spread(train)
+    scale = within_query_spread(train)[0]
     whole = joined(train, valid)
     again = rw.RankRLS(alpha=result.entries[0].setting.alpha).fit(whole.X / scale, whole.y, qid=whole.qid)
     np.testing.assert_allclose(result.model.coef_, again.coef_ / scale, rtol=1e-9)
@@ -352,6 +352,6 @@ def test_a_feature_that_is_constant_within_queries_keeps_its_scale(queries, size
     tiny = 1e-13 * queries.X[:, 0]
     X = np.column_stack([queries.X, constant, tiny])
     for form in (X, sp.csr_array(X)):
-        spread = within_query_spread(rw.Queries(form, queries.y, queries.qid))
+        spread = within_query_spread(rw.Queries(form, queries.y, queries.qid))[0]
         assert spread[8] == 1.0
         assert spread[9] == pytest.approx(1e-13 * spread[0], rel=1e-6)

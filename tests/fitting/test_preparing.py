@@ -197,3 +197,25 @@ def test_text_files_of_different_widths_are_read_alike(tmp_path):
     rw.write_svmlight(narrow[20:], tmp_path / "test.txt")
     result = rw.fit(tmp_path / "train.txt", test=tmp_path / "test.txt", rankers=["rankrls"])
     assert result.test.n_features == result.model.n_features_in_ == 8
+
+
+def test_the_price_of_a_simpler_preparation_is_told(queries):
+    few = queries[30:40]
+    result = rw.fit(few, rankers=["rankrls"])
+    means = {each.how: each.estimate.mean for each in result.tried}
+    best = max(means, key=means.__getitem__)
+    assert means[best] > means[result.data.how]  # which the rule takes as it is simpler
+    told = f"RankRLS would be {means[best] - means[result.data.how]:.4f} better"
+    assert told in str(result)
+    assert f"with {best}. Use rule=" in str(result)
+    assert rw.fit(few, rankers=["rankrls"], rule="best").preparation_given_up is None
+
+
+@pytest.mark.parametrize("ranker", ["ranksvm", "order-preserving", "rankrls"])
+def test_features_that_rank_nothing_have_no_weight(queries, ranker):
+    """Solvers may leave them a weight of rounding, which would count as a feature and be exported."""
+    x = np.column_stack([queries.X, np.full(queries.n_documents, 3.0), queries.grouping.codes * 1000.0])
+    more = rw.Queries(x, queries.y, queries.qid)
+    result = rw.fit(more, rankers=[ranker], rule="best", transform="none", missing="mean")
+    assert result.model.formula().used.tolist() == [0, 1, 2, 3, 4]
+    assert result.n_features_of(result.entries[0]) == 5

@@ -34,7 +34,7 @@ def told_of(result):
 def retrained_mean(train, judged, names, alpha):
     """RankRLS on the named features alone."""
     columns = [train.feature_names.index(name) for name in names]
-    scale = within_query_spread(train)[columns]
+    scale = within_query_spread(train)[0][columns]
     ranker = rw.RankRLS(alpha=alpha).fit(train.X[:, columns] / scale, train.y, qid=train.qid)
     return rw.evaluate(judged.X[:, columns] / scale @ ranker.coef_, judged, MEASURE).means[MEASURE]
 
@@ -56,7 +56,7 @@ def test_cross_validated_means_tell_how_many_of_the_named_features_the_parts_too
     path = told_of(result)["feature_path"]
     alpha = result.entries[0].setting.alpha
     fold = np.random.default_rng(0).permutation(np.arange(queries.n_queries) % 3)
-    scale = within_query_spread(queries)
+    scale = within_query_spread(queries)[0]
     shares = np.zeros(len(path["points"]))
     for number in range(3):
         part = queries[fold != number]
@@ -95,7 +95,7 @@ def test_a_time_that_varies_by_seconds_is_a_feature(queries, stored):
     timed = rw.Queries(stored(X), queries.y, queries.qid)
     centred = [rows - rows.mean(axis=0) for rows in (X[queries.grouping.codes == q] for q in range(len(queries)))]
     expected = np.concatenate(centred).std(axis=0)
-    np.testing.assert_allclose(within_query_spread(timed), [*expected[:2], 1.0], rtol=1e-9)
+    np.testing.assert_allclose(within_query_spread(timed)[0], [*expected[:2], 1.0], rtol=1e-9)
     assert varies_within_queries(timed).tolist() == [True, True, False]
 
 

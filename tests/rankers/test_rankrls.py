@@ -199,7 +199,7 @@ def test_bad_input(ranker):
         ranker().fit(X, y, qid=qid, valid=X)
     with pytest.raises(rw.DataError, match="valid has 1 features"):
         ranker().fit(X, y, qid=qid, valid=rw.Queries(X[:, :1], y, qid))
-    with pytest.raises(rw.DataError, match="at least two queries"):
+    with pytest.raises(rw.DataError, match="only one query"):
         ranker(alpha=rw.search()).fit(X, y, group=[len(y)])
     with pytest.raises(rw.DataError, match="grades"):
         ranker().fit(X, -y - 1, qid=qid)

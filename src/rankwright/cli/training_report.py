@@ -87,7 +87,7 @@ class TrainingReport:
     @property
     def _features_used(self) -> int:
         assert self.by is not None  # which is so for linear rankers
-        return int(self.by.used_features(self.ranker.coef_).sum())
+        return int(self.by.used_features(self.by.of_ranking(self.ranker.coef_)).sum())
 
     @property
     def _n_features(self) -> int:

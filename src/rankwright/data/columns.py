@@ -127,7 +127,9 @@ def check_parts(schema: Schema, columns: Columns) -> None:
         if name is None:
             continue
         if name not in schema:
-            hint = f": name the right one with {part}=…" if part in ("qid", "label", "doc", "features") else ""
+            hint = (
+                f": name the right one with {part}=… (--{part})" if part in ("qid", "label", "doc", "features") else ""
+            )
             raise DataError(f"there is no column {name!r} ({part}); there are {listed(schema)}{hint}")
         if name in part_of:
             raise DataError(f"column {name!r} is named twice, as {part_of[name]} and as {part}")

@@ -43,8 +43,10 @@ class QueryBlocks:
         if not _largest_number(rows) <= _LARGEST:
             at = int(np.argmin([_largest_number(row) <= _LARGEST for row in rows]))
             q = int(np.searchsorted(self.offsets, documents.start + at, side="right")) - 1
+            row = rows[[at]].toarray()[0] if sp.issparse(rows) else rows[at]
+            feature = int(np.argmin(np.abs(row) <= _LARGEST)) + 1
             wrong = "is not a finite number, or is beyond ±10^150"
-            raise DataError(f"query {self._grouping.query_id(q)!r} has a feature that {wrong}")
+            raise DataError(f"query {self._grouping.query_id(q)!r}: feature {feature} of a document {wrong}")
         return rows
 
     def sums(self, queries: slice, rows: Any, weights: Array | None = None) -> Any:

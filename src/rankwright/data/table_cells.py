@@ -110,5 +110,5 @@ def _why(cell: str, mark: str) -> str:
     if mark == "," and "." in cell:
         return "but numbers in this file have decimal commas: write all of them alike"
     if "," in cell:
-        return "which is not a number: write 0.5 or 1234 without a comma (only semicolons between columns allow 0,5)"
+        return "which is not a number: write 0.5, or 0,5 in all columns of a file with semicolons"
     return "which is not a number: correct it, or leave the column out of the features"

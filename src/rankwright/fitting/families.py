@@ -59,6 +59,7 @@ class Family(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     ranker: ClassVar[type[Any]]
+    is_pairwise: ClassVar[bool] = True  # what all documents of a query share plays no part
     n_wider: ClassVar[int]  # so many more λ are tried at a time where the best one is at an end of its grid
 
     @abstractmethod
@@ -119,6 +120,7 @@ class Regression(_ClosedForm):
     """Ridge regression on the grades."""
 
     name, title, ranker = "regression", "regression", RegressionRanker
+    is_pairwise = False
 
 
 class PairwiseLeastSquares(_ClosedForm):

@@ -214,7 +214,7 @@ class Job:
     def _judge_split(
         self, family: Family, data: FitData, split: Split, settings: Sequence[Setting], steps: Steps | None
     ) -> Arrays:
-        weights = family.weights(split.train, settings, steps)
+        weights = _weights(family, data, split.train, settings, steps)
         scores = linear_scores(split.judged.X, weights.T).T
         values = np.stack([self.measure.compute(RankedQueries(row, split.judged), self.convention) for row in scores])
         used = data.by.used_features(weights)
@@ -240,7 +240,7 @@ class Job:
         return model
 
     def _train(self, entry: Entry, steps: Steps | None) -> Arrays:
-        return {"weights": entry.family.weights(self.data.whole, [entry.setting], steps)[0]}
+        return {"weights": _weights(entry.family, self.data, self.data.whole, [entry.setting], steps)[0]}
 
     def _selection(self, entries: Sequence[Entry], judged: Sequence[Judged]) -> tuple[int, ...]:
         """In which order greedy selection takes features on all queries; nothing if it was not tried."""
@@ -253,7 +253,7 @@ class Job:
         return ()
 
     def _select(self, family: Family, settings: Sequence[Setting], steps: Steps | None) -> Arrays:
-        is_used = family.weights(self.data.whole, settings, steps) != 0
+        is_used = _weights(family, self.data, self.data.whole, settings, steps) != 0
         columns: list[int] = []
         for row in is_used:  # each has the features of the one before, and one more
             columns += [int(column) for column in np.flatnonzero(row) if column not in columns]
@@ -274,7 +274,7 @@ class Job:
 
     def _score_split(self, entry: Entry, split: Split, steps: Steps | None) -> Arrays:
         """Weights, and scores of the judged rows in the order that they stand in among all rows."""
-        weights = entry.family.weights(split.train, [entry.setting], steps)[0]
+        weights = _weights(entry.family, self.data, split.train, [entry.setting], steps)[0]
         judged = self.data.judged
         rows = np.isin(judged.grouping.codes, split.positions)
         return {"scores": linear_scores(judged.X[rows], weights), "weights": weights}
@@ -292,6 +292,14 @@ class Job:
     def _tell(self, what: str, step: str = "", share: float = 0.0) -> None:
         if self.progress is not None:
             self.progress(f"{what}, {step}" if step else what, self.done + share, self.total)
+
+
+def _weights(
+    family: Family, data: FitData, queries: Queries, settings: Sequence[Setting], steps: Steps | None
+) -> Array:
+    """Weights (settings × columns) that some of the queries give."""
+    weights = family.weights(queries, settings, steps)
+    return data.by.of_ranking(weights) if family.is_pairwise else weights
 
 
 def _kind_of(name: str) -> type[Family]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.fitting.baseline import Baseline
-from rankwright.fitting.choice import Entry, GivenUp, Judged, given_up
+from rankwright.fitting.choice import Entry, GivenUp, Judged, choose_preparation, given_up
 from rankwright.fitting.data import FitData
 from rankwright.fitting.families import Family
 from rankwright.fitting.preparing import Tried
@@ -23,7 +23,7 @@ from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
 from rankwright.rankers.linear_model import LinearModel
-from rankwright.selection.search import Rule
+from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
 
 if TYPE_CHECKING:
@@ -188,6 +188,15 @@ class FitResult:
     def given_up(self) -> GivenUp | None:
         """What the rule gave up for fewer features, or less cost; None if the best of all was chosen."""
         return given_up(self.entries[self.chosen], self.judged, self.measure)
+
+    @cached_property
+    def preparation_given_up(self) -> tuple[Tried, Estimate] | None:
+        """The preparation that was best for RankRLS, and how that differs from the simpler one that was chosen."""
+        chosen = next((each for each in self.tried if each.how == self.data.how), None)
+        if chosen is None:
+            return None
+        best = self.tried[choose_preparation(self.tried, self.measure, "best")]
+        return None if best is chosen else (best, estimate_of(best.values - chosen.values))
 
     @property
     def costs(self) -> Array | None:

@@ -135,6 +135,7 @@ class FitSummary:
             self._choice(),
             *self._given_up(),
             *self._preparation(),
+            *self._simpler_preparation(),
             *([f"Nothing was learned: {result.nothing_learned}."] if result.nothing_learned else []),
             self._figure(),
             self._promise(),
@@ -169,6 +170,17 @@ class FitSummary:
         if not by.transforms and by.filling is None:
             return []
         return [f"Features were prepared: {how}. This is part of the model."]
+
+    def _simpler_preparation(self) -> list[str]:
+        """What a simpler preparation of features than the best one costs."""
+        given_up = self.result.preparation_given_up
+        if given_up is None:
+            return []
+        best, difference = given_up
+        better = f"{abs(difference.mean):.4f} better (standard error {difference.standard_error:.4f})"
+        return [
+            f"RankRLS would be {better} on held-out queries with {best.how}. Use {self.names.rule_best} for the best."
+        ]
 
     def _savings(self) -> str:
         given_up, result = self.result.given_up, self.result

@@ -32,6 +32,7 @@ class Preparation:
     filling : what stands for missing values; None if there were none, and then they are refused later too
     indicated : the features with a column that tells whether they are missing
     scale : what each column is divided by, or None
+    varies : whether each column differs between documents of a query, or None if that is not known
     """
 
     n_features: int
@@ -39,6 +40,7 @@ class Preparation:
     filling: Filling | None
     indicated: Columns
     scale: Array | None
+    varies: npt.NDArray[np.bool_] | None = None
 
     @property
     def changes_nothing(self) -> bool:
@@ -56,11 +58,17 @@ class Preparation:
 
     def used_features(self, weights: Array) -> npt.NDArray[np.bool_]:
         """Which features weights of columns (… × columns) make use of (… × features)."""
-        used: npt.NDArray[np.bool_] = weights[..., : self.n_features] != 0
-        if len(self.indicated):
-            used = used.copy()
-            used[..., self.indicated] |= weights[..., self.n_features :] != 0
+        counts = weights != 0
+        used: npt.NDArray[np.bool_] = counts[..., : self.n_features].copy()
+        used[..., self.indicated] |= counts[..., self.n_features :]
         return used
+
+    def of_ranking(self, weights: Array) -> Array:
+        """Weights (… × columns) that pairs of documents gave, 0 for columns that are the same in every pair.
+
+        Of these, solvers know no more than rounding.
+        """
+        return weights if self.varies is None else np.where(self.varies, weights, 0.0)
 
     def of_features(self, per_column: Array) -> Array:
         """Numbers of columns (… × columns) added up to numbers of their features (… × features)."""
@@ -74,6 +82,8 @@ class Preparation:
 
     def columns(self, queries: Queries) -> Any:
         """The columns of these queries, as an array or CSR of their own."""
+        if not self.transforms and self.filling is None and self.scale is not None and not sp.issparse(queries.X):
+            return queries.X / self.scale.astype(queries.X.dtype)  # at one go, in the type of X
         return prepared_columns(queries.X, queries.grouping, self.transforms, self.filling, self.indicated, self.scale)
 
     def with_columns(self, queries: Queries, x: Any) -> Queries:
@@ -129,11 +139,16 @@ def prepare(
     if not scale:
         return unscaled, unscaled.prepared(queries)
     if unscaled.changes_nothing:
-        scaled = replace(unscaled, scale=within_query_spread(queries))
+        scaled = _scaled(unscaled, queries)
         return scaled, scaled.prepared(queries)
     x = unscaled.columns(queries)
-    scaled = replace(unscaled, scale=within_query_spread(Queries(x, queries.supervision, queries.qid)))
+    scaled = _scaled(unscaled, Queries(x, queries.supervision, queries.qid))
     return scaled, scaled.with_columns(queries, _divided(x, scaled.scale))
+
+
+def _scaled(unscaled: Preparation, columns: Queries) -> Preparation:
+    scale, varies = within_query_spread(columns)
+    return replace(unscaled, scale=scale, varies=varies)
 
 
 def unscaled_preparation(

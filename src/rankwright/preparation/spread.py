@@ -16,10 +16,10 @@ Array = npt.NDArray[np.float64]
 _ROUNDING = 1e-12  # of the size of a feature
 
 
-def within_query_spread(queries: Queries) -> Array:
-    """The standard deviation of each feature within queries; 1 where there is none."""
+def within_query_spread(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The standard deviation of each feature within queries, 1 where there is none; and whether there is one."""
     squares, varies = _within_query_squares(queries)
-    return np.where(varies, np.sqrt(squares / max(1, queries.n_documents)), 1.0)
+    return np.where(varies, np.sqrt(squares / max(1, queries.n_documents)), 1.0), varies
 
 
 def varies_within_queries(queries: Queries) -> npt.NDArray[np.bool_]:

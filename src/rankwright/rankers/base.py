@@ -135,7 +135,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             columns = {name: column for column, name in enumerate(queries.feature_names)}
             missing = next((name for name in names if name not in columns), None)
             if missing is not None:
-                raise DataError(f"there is no feature {missing!r}, which the model needs")
+                raise DataError(
+                    f"there is no feature {missing!r}, which the model needs: read data with the model's features "
+                    "(features=model.feature_names_in_), where values of columns of text may be absent"
+                )
             return queries.X[:, [columns[name] for name in names]]
         if queries.n_features != self.n_features_in_:
             raise DataError(f"there are {queries.n_features} features, but the model has {self.n_features_in_}")

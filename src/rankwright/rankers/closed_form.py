@@ -71,7 +71,10 @@ class ClosedFormRanker(Ranker):
     def _held_out_scores(self, queries: Queries, alphas: Array) -> Array:
         """Scores (λ × rows) of each query by the ranker trained without it."""
         if queries.n_queries < 2:
-            raise DataError("leave-query-out needs at least two queries: give qid, or validation queries")
+            raise DataError(
+                "there is only one query, but leave-query-out needs two: name the query of each row by qid, or "
+                "give validation queries"
+            )
         grouped = self._leave_out(queries, alphas)
         return np.stack([queries.grouping.scatter(row) for row in grouped])
 

@@ -216,7 +216,10 @@ class PathRanker(LinearRanker):
         """What measures say of each λ on queries that were not trained on, each query being left out once."""
         queries, n = task.queries, task.queries.n_queries
         if n < 2:
-            raise DataError("cross-validation needs at least two queries: give qid, or validation queries")
+            raise DataError(
+                "there is only one query, but cross-validation needs two: name the query of each row by qid, or "
+                "give validation queries"
+            )
         scores = np.empty((len(alphas), queries.n_documents))
         part = np.arange(n) % min(self.folds, n)
         for fold in range(min(self.folds, n)):

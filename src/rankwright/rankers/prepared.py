@@ -11,6 +11,7 @@ from rankwright.preparation.preparation import Preparation
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.learned import checked_weights
 from rankwright.rankers.linear_model import LinearModel
+from rankwright.rankers.regression import RegressionRanker
 from rankwright.rankers.saved_model import plain_parameters
 
 
@@ -24,6 +25,8 @@ def model_of_features(
 ) -> LinearModel:
     """The model that scores features as ``train`` has them as the ranker scores the columns that were made of them."""
     weights, intercept = checked_weights(ranker)
+    if not isinstance(ranker, RegressionRanker):
+        weights = by.of_ranking(weights)
     model = LinearModel.of(
         by.fold(weights, intercept),
         feature_names=train.feature_names if train.has_feature_names else None,
