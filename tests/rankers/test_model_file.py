@@ -328,7 +328,7 @@ def test_files_of_another_kind(path, text, told):
         ({"weights": [[1.0, 0.5]]}, "the feature must be a whole number"),
         ({"weights": [["bm25", 0.5]]}, 'not "bm25"'),
         ({"weights": [[7, 0.5]]}, "there is no feature 7, n_features is 6"),
-        ({"weights": [[1, 0.5], [2, 1], [1, 0.5]]}, "entry 3: feature 1 has a weight already"),
+        ({"weights": [[1, 0.5], [2, 1], [1, 0.5]]}, "entry 3: feature 1 is listed already"),
         ({"weights": [[1, True]]}, "the weight must be a number, not true"),
         ({"weights": [[1, "0.5"]]}, 'the weight must be a number, not "0.5"'),
         ({"weights": [[1, None]]}, "the weight must be a number, not null"),

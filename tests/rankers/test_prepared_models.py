@@ -217,7 +217,7 @@ def quantile(knots, heights):
         ({"filling": True, "missing": []}, "not true"),
         ({"missing": None}, "missing must be a list of [feature, value, score]"),
         ({"missing": "none"}, "missing must be a list"),
-        ({"missing": [[1, 0.5]]}, "missing, entry 1 must be a list [feature, value, score] of three numbers"),
+        ({"missing": [[1, 0.5]]}, "missing, entry 1 must be a list [feature, value, score] of 3 numbers"),
         ({"missing": [[1, 0.5, 0, 0]]}, "missing, entry 1 must be a list"),
         ({"missing": [[1, 0.5, 0], 7]}, "missing, entry 2 must be a list"),
         ({"missing": [[0, 0.5, 0]]}, "missing, entry 1: the feature must be a whole number of at least 1, not 0"),

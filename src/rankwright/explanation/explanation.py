@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from rankwright.data.grouping import plain_values
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades, Supervision
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import ParameterError
+from rankwright.explanation.given import (
+    check_ranker,
+    check_values,
+    dense,
+    grades_of,
+    mean_of_known,
+    measure_of,
+    names_of,
+    parts_of,
+    query_of,
+    scores_of,
+    those_there_are,
+)
 from rankwright.explanation.moves import Array, Moves, Places
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
@@ -23,8 +31,7 @@ from rankwright.explanation.ranges import Ranges, ranges_of
 from rankwright.explanation.rise import RankedDocument, Rise, Why
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import evaluate, json_number
-from rankwright.measures.measure import Measure, measures_of
-from rankwright.preparation.formula import Formula
+from rankwright.measures.measure import Measure
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.pipelines import without_pipeline
 from rankwright.rankers.saved_model import SavedModel
@@ -34,9 +41,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rankwright.data.frames import Backend
-
-# Of ids that there are, so many are told where one is asked for that there is not.
-_MOST_IDS = 5
 
 
 def explain(
@@ -73,17 +77,17 @@ def explain(
     ('age', False, 'never')
     """
     ranker, _ = without_pipeline(ranker, None)
-    _check_ranker(ranker)
-    chosen, rules = _measure_of(measure, queries), convention_of(convention)
-    query = _query_of(queries, query_id)
+    check_ranker(ranker)
+    chosen, rules = measure_of(measure, queries), convention_of(convention)
+    query = query_of(queries, query_id)
     x = ranker._columns_of(query)
-    parts = _parts_of(ranker, x)
-    names = _names(ranker, queries)
+    parts = parts_of(ranker, x)
+    names = names_of(ranker, queries)
     rows = np.flatnonzero(queries.qid == query.query_ids[0])
     features = [names(column) for column in parts.columns.tolist()]
-    values = _dense(x, parts.columns)
-    _check_values(values, parts.takes_missing, query, features, rows)
-    scores = _scores_of(ranker, query)
+    values = dense(x, parts.columns)
+    check_values(values, parts.takes_missing, query, features, rows)
+    scores = scores_of(ranker, query)
     unused = np.setdiff1d(np.arange(x.shape[1]), parts.columns)
     return Explanation(
         query_id=query.grouping.query_id(0),
@@ -143,7 +147,7 @@ class Explanation:
     def documents(self) -> tuple[RankedDocument, ...]:
         """The documents, by score; of equal scores, the first row comes first."""
         ids = self._query.doc_ids
-        grades = _grades_of(self._query.supervision)
+        grades = grades_of(self._query.supervision)
         worth = worth_of(self._query.supervision)
         return tuple(
             RankedDocument(
@@ -213,7 +217,7 @@ class Explanation:
         """
         a = self.find(document) - 1
         if other is None:
-            return self._why(a, None, self.contributions[a], _mean_of_known(self.values))
+            return self._why(a, None, self.contributions[a], mean_of_known(self.values))
         b = self.find(other) - 1
         return self._why(a, b, self._parts.between(self.values[a], self.values[b]), self.values[b])
 
@@ -292,7 +296,7 @@ class Explanation:
             if int(number) in of_row:
                 return of_row[int(number)]
         known = [document.name.replace(" ", ":") for document in self.documents]
-        raise ParameterError(f"query {self.query_id!r} has no document {text!r}: {_those_there_are(text, known)}")
+        raise ParameterError(f"query {self.query_id!r} has no document {text!r}: {those_there_are(text, known)}")
 
     # The way out
 
@@ -366,114 +370,6 @@ class Explanation:
 def json_id(query_id: Any) -> int | float | str:
     """A query id as it is, if JSON has a word for it, else as text."""
     return query_id if isinstance(query_id, int | float | str) else str(query_id)
-
-
-# What is given
-
-
-def _check_ranker(ranker: Any) -> None:
-    if not isinstance(ranker, LinearRanker | StumpRanker):
-        name = type(ranker).__name__
-        raise ParameterError(f"ranker must be a linear one, such as RankSVM, or RankBoost, not {name}")
-    check_is_fitted(ranker)
-
-
-def _parts_of(ranker: LinearRanker | StumpRanker, x: Any) -> LinearParts | StumpParts:
-    """The parts of scores, of documents of one query."""
-    if isinstance(ranker, LinearRanker):
-        formula = ranker.formula()
-        by_query = formula.filling is not None and formula.filling.by_query
-        return LinearParts(formula, _fill_of(formula, x), np.isnan(_dense(x, formula.used)) if by_query else None)
-    return StumpParts(*ranker.stumps(), x.shape[1])
-
-
-def _fill_of(formula: Formula, x: Any) -> Array | None:
-    """What stands for missing values of the features used, in the query of these rows."""
-    if formula.filling is None:
-        return None
-    used = formula.used
-    fill: Array = formula.filling.values[used]
-    if not formula.filling.by_query:
-        return fill
-    values = _dense(x, used)
-    for place, column in enumerate(used.tolist()):
-        if column in formula.transforms:
-            values[:, place] = formula.transforms[column](values[:, place])
-    means = _mean_of_known(values)
-    return np.where(np.isnan(means), fill, means)
-
-
-def _mean_of_known(values: Array) -> Array:
-    """The mean of each column over values that are not missing; NaN if all are."""
-    known = ~np.isnan(values)
-    sums = values.sum(axis=0, where=known)
-    means: Array = np.divide(sums, known.sum(axis=0), out=np.full(values.shape[1], np.nan), where=known.any(axis=0))
-    return means
-
-
-def _measure_of(measure: str | Measure | None, queries: Queries) -> Measure:
-    if measure is None:
-        measure = "ndcg@10" if isinstance(queries.supervision, Grades) else "wpd"
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure must be one, such as ndcg@10, not {len(chosen)}")
-    return chosen[0]
-
-
-def _query_of(queries: Queries, query_id: Any) -> Queries:
-    try:
-        return queries.select([query_id])
-    except (DataError, TypeError, ValueError):  # an id that cannot be compared with those of the queries is not there
-        known = [str(known) for known in plain_values(queries.query_ids)]
-        told = _those_there_are(str(query_id), known) if known else "there are none at all"
-        raise ParameterError(f"there is no query {query_id!r}: {told}") from None
-
-
-def _those_there_are(wanted: str, known: list[str]) -> str:
-    """The ids nearest to one that there is not, or the first few."""
-    near = difflib.get_close_matches(wanted, known, _MOST_IDS)
-    if near:
-        return f"near it are {', '.join(near)}"
-    more = f" and {len(known) - _MOST_IDS:,} more" if len(known) > _MOST_IDS else ""
-    return f"there are {', '.join(known[:_MOST_IDS])}{more}" if len(known) > 1 else f"there is {known[0]}"
-
-
-def _names(ranker: LinearRanker | StumpRanker, queries: Queries) -> Any:
-    """Names of features by their column in the model: its own if it has any, else those of the data."""
-    own = getattr(ranker, "feature_names_in_", None)
-    return queries.feature_name if own is None else lambda column: str(own[column])
-
-
-def _dense(x: Any, columns: Places) -> Array:
-    """Some features in float64."""
-    used = x[:, columns]
-    values: Array = (used.toarray() if sp.issparse(used) else used).astype(np.float64)
-    return values
-
-
-def _check_values(values: Array, takes_missing: bool, query: Queries, names: list[str], rows: Places) -> None:
-    """Refuse values that are infinite, or missing in a model that cannot do without them."""
-    bad = np.argwhere(np.isinf(values) if takes_missing else ~np.isfinite(values))
-    if len(bad):
-        i, place = bad[0].tolist()
-        document = f"row {rows[i]}" if query.doc_ids is None else f"document {str(query.doc_ids[i])!r}"
-        raise DataError(
-            f"query {query.grouping.query_id(0)!r}, {document}: feature {names[place]!r} is {values[i, place]:g}, "
-            "but scores need finite numbers: fill in missing values first"
-        )
-
-
-def _scores_of(ranker: LinearRanker | StumpRanker, query: Queries) -> Array:
-    try:
-        return ranker.predict(query)
-    except DataError as error:
-        raise DataError(f"query {query.grouping.query_id(0)!r}: {error}") from None
-
-
-def _grades_of(supervision: Supervision) -> Array | None:
-    if isinstance(supervision, Grades):
-        return supervision.values
-    return supervision.ranks.astype(np.float64) if isinstance(supervision, FullRanking) else None
 
 
 # One document risen

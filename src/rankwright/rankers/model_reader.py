@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -240,8 +240,7 @@ class ModelReader:
     def _missing(self, n_features: int) -> tuple[Filling | None, Array | None]:
         """What stands for missing values, and what being missing adds to the score."""
         by = self._content["filling"]
-        entries = self._list("missing", "of [feature, value, score]")
-        if by is None and not entries:
+        if by is None and not self._list("missing", "of [feature, value, score]"):
             return None, None
         if not isinstance(by, str) or by not in _FILLINGS:
             self._refuse(
@@ -249,15 +248,8 @@ class ModelReader:
             )
         values: dict[int, float] = {}
         scores: dict[int, float] = {}
-        for position, entry in enumerate(entries, start=1):
-            what = f"missing, entry {position}"
-            if not isinstance(entry, list) or len(entry) != 3:
-                self._refuse(f"{what} must be a list [feature, value, score] of three numbers")
-            feature = self._feature(entry[0], what, n_features)
-            if feature in values:
-                self._refuse(f"{what}: feature {feature} is listed already")
-            values[feature] = self._number(entry[1], f"{what}: the value")
-            scores[feature] = self._number(entry[2], f"{what}: the score")
+        for _, feature, (value, score) in self._entries("missing", ("value", "score"), n_features):
+            values[feature], scores[feature] = value, score
         return Filling(self._spread(values, n_features), _FILLINGS[by]), self._spread(scores, n_features)
 
     def _list(self, name: str, of: str) -> list[Any]:
@@ -271,17 +263,28 @@ class ModelReader:
             self._refuse(f"{what} must have lists of numbers, not {_shown(values)}")
         return [self._number(value, what) for value in values]
 
+    def _entries(
+        self, name: str, numbers: Sequence[str], n_features: int, *, repeats: bool = False
+    ) -> Iterator[tuple[str, int, list[float]]]:
+        """Each entry of a list of [feature, numbers …]: where it stands, its feature, counted from 1, and its numbers.
+
+        A feature is listed once, unless it ``repeats``.
+        """
+        form = f"[feature, {', '.join(numbers)}]"
+        seen: set[int] = set()
+        for position, entry in enumerate(self._list(name, f"of {form}"), start=1):
+            what = f"{name}, entry {position}"
+            if not isinstance(entry, list) or len(entry) != 1 + len(numbers):
+                self._refuse(f"{what} must be a list {form} of {1 + len(numbers)} numbers")
+            feature = self._feature(entry[0], what, n_features)
+            if feature in seen and not repeats:
+                self._refuse(f"{what}: feature {feature} is listed already")
+            seen.add(feature)
+            values = zip(entry[1:], numbers, strict=True)
+            yield what, feature, [self._number(value, f"{what}: the {number}") for value, number in values]
+
     def _weights(self, n_features: int) -> Array:
-        pairs = self._list("weights", "of [feature, weight]")
-        weights: dict[int, float] = {}
-        for position, pair in enumerate(pairs, start=1):
-            what = f"weights, entry {position}"
-            if not isinstance(pair, list) or len(pair) != 2:
-                self._refuse(f"{what} must be a list [feature, weight] of two numbers")
-            feature = self._feature(pair[0], what, n_features)
-            if feature in weights:
-                self._refuse(f"{what}: feature {feature} has a weight already")
-            weights[feature] = self._number(pair[1], f"{what}: the weight")
+        weights = {feature: weight for _, feature, (weight,) in self._entries("weights", ("weight",), n_features)}
         excess = excess_of_features(n_features, len(weights), self._content["version"])
         if excess is not None:
             self._refuse(excess)
@@ -295,35 +298,20 @@ class ModelReader:
     def _standardisation(self, n_features: int) -> Standardisation | None:
         if "standardisation" not in self._content:
             return None
-        entries = self._list("standardisation", "of [feature, mean, scale]")
         means: dict[int, float] = {}
-        scale = np.ones(n_features)
-        for position, entry in enumerate(entries, start=1):
-            what = f"standardisation, entry {position}"
-            if not isinstance(entry, list) or len(entry) != 3:
-                self._refuse(f"{what} must be a list [feature, mean, scale] of three numbers")
-            feature = self._feature(entry[0], what, n_features)
-            if feature in means:
-                self._refuse(f"{what}: feature {feature} has a scale already")
-            means[feature] = self._number(entry[1], f"{what}: the mean")
-            scale[feature - 1] = self._number(entry[2], f"{what}: the scale")
-            if scale[feature - 1] <= 0:
-                self._refuse(f"{what}: the scale must be above 0, not {scale[feature - 1]:g}")
-        return Standardisation(self._spread(means, n_features), scale)
+        scales = np.ones(n_features)
+        for what, feature, (mean, scale) in self._entries("standardisation", ("mean", "scale"), n_features):
+            if scale <= 0:
+                self._refuse(f"{what}: the scale must be above 0, not {scale:g}")
+            means[feature], scales[feature - 1] = mean, scale
+        return Standardisation(self._spread(means, n_features), scales)
 
     def _stumps(self, n_features: int) -> tuple[npt.NDArray[np.intp], Array, Array]:
         """Features from 0, thresholds and weights."""
-        stumps = self._list("stumps", "of [feature, threshold, weight]")
-        features = np.empty(len(stumps), np.intp)
-        numbers = np.empty((2, len(stumps)))
-        for position, stump in enumerate(stumps):
-            what = f"stumps, entry {position + 1}"
-            if not isinstance(stump, list) or len(stump) != 3:
-                self._refuse(f"{what} must be a list [feature, threshold, weight] of three numbers")
-            features[position] = self._feature(stump[0], what, n_features) - 1
-            numbers[0, position] = self._number(stump[1], f"{what}: the threshold")
-            numbers[1, position] = self._number(stump[2], f"{what}: the weight")
-        return features, numbers[0], numbers[1]
+        entries = self._entries("stumps", ("threshold", "weight"), n_features, repeats=True)
+        stumps = [(feature - 1, threshold, weight) for _, feature, (threshold, weight) in entries]
+        features, thresholds, weights = np.array(stumps, dtype=np.float64).reshape(-1, 3).T
+        return features.astype(np.intp), thresholds.copy(), weights.copy()
 
     def _feature(self, value: Any, what: str, n_features: int) -> int:
         feature = self._whole(value, f"{what}: the feature", least=1)
