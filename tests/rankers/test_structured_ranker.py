@@ -482,7 +482,7 @@ def test_bad_data_are_refused():
         ranker.fit(X, y, qid=qid, valid=rw.Queries(X[:, :2], y, qid))
     with pytest.raises(rw.DataError, match="grade"):
         ranker.fit(X, np.where(np.arange(len(y)) == 3, -1.0, y), qid=qid)
-    with pytest.raises(rw.DataError, match="two queries"):
+    with pytest.raises(rw.DataError, match="only one query"):
         rw.StructuredRanker("ndcg@3", rw.search(1.0, 2.0)).fit(X, y, group=[len(y)])
 
 

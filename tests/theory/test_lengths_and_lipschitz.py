@@ -65,7 +65,7 @@ def test_numbers_without_a_square_name_their_query(form, odd, rows_per_block, mo
     monkeypatch.setattr(query_blocks, "ROWS_PER_BLOCK", rows_per_block)
     X = features()
     X[7, 2] = odd
-    with pytest.raises(rw.DataError, match="query 'a' has a feature that"):
+    with pytest.raises(rw.DataError, match="query 'a': feature"):
         spreads(blocks_of(X, form))
 
 

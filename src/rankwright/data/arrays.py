@@ -141,7 +141,7 @@ def _check_compressed(x: Any) -> None:
 
     Rows and columns of BSR are those of its blocks. SciPy's own check skips everything if the last row ends at 0.
     """
-    problem = f"X is no valid {x.format.upper()} matrix"
+    problem = f"X is not a valid {x.format.upper()} matrix"
     block = x.data.shape[1:] if x.format == "bsr" else (1, 1)
     if len(block) != 2 or 0 in block or x.shape[0] % block[0] or x.shape[1] % block[1]:
         raise DataError(f"{problem}: blocks of shape {block} do not fit the shape {x.shape}")
