@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ def read_queries(
     features: Sequence[str] | None = None,
     one_hot: Sequence[str] | None = None,
     column_description: str | os.PathLike[str] | None = None,
+    for_model: Any = None,
 ) -> Queries:
     """Read a data file: LETOR / SVMlight text, CSV, JSON lines or Parquet; all but Parquet plain or gzip.
 
@@ -56,8 +57,12 @@ def read_queries(
         takes them. Features of LETOR text are ``f1``, ``f2``, … or their numbers.
     column_description : path, optional
         CatBoost's description of the columns, for a file without a line of names.
+    for_model : a fitted ranker or a model, optional
+        Take the features that it names from a table, text encoded as it was for training; grades may be absent.
     """
     asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    if for_model is not None:
+        asked = asked.for_model(for_model)
     return read_asked(path, asked, dtype=dtype, missing=missing, column_description=column_description)
 
 

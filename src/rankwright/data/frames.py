@@ -50,6 +50,7 @@ def from_frame(
     features: Sequence[str] | None = None,
     doc: str | None = None,
     one_hot: Sequence[str] | None = None,
+    for_model: Any = None,
 ) -> Queries:
     """Queries from a pandas or polars data frame or an Arrow table, one row per document.
 
@@ -74,6 +75,8 @@ def from_frame(
         The column of document ids; by default ``doc_id``, if there is one.
     one_hot : sequence of str, optional
         Columns to encode: each value becomes a feature ``column=value``, a missing one ``column=``.
+    for_model : a fitted ranker or a model, optional
+        Take the features that it names, text encoded as it was for training, and do without grades if there are none.
 
     Examples
     --------
@@ -83,7 +86,10 @@ def from_frame(
     Queries(2 queries, 3 documents, 1 feature, grades 0–2)
     """
     table = as_narwhals(frame)
-    asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    named = None if for_model is not None and label == "label" else label  # else it would have to be there
+    asked = TableColumns.of(label=named, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    if for_model is not None:
+        asked = asked.for_model(for_model)
     return queries_of_table(table, *choose_columns(table.schema, asked))
 
 

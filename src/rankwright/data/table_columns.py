@@ -51,6 +51,14 @@ class TableColumns:
         """The same columns, but exactly these features, as far as they are there."""
         return replace(self, features=tuple(names), one_hot=(), exact=True)
 
+    def for_model(self, model: Any) -> TableColumns:
+        """The same of documents that a model is to score: with the features that it names, and perhaps no grades."""
+        if self.features is not None or self.one_hot:
+            raise ParameterError("for_model: the model tells which features to take: leave features and one_hot out")
+        names = getattr(model, "feature_names_in_", None)
+        asked = self if names is None else self.for_features(map(str, names))
+        return replace(asked, must_be_judged=False)
+
     def named(self) -> dict[str, str]:
         """The label, query and document columns that were named, by their parameters."""
         columns = {"label": self.label, "qid": self.qid, "doc": self.doc}

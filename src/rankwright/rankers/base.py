@@ -136,8 +136,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             missing = next((name for name in names if name not in columns), None)
             if missing is not None:
                 raise DataError(
-                    f"there is no feature {missing!r}, which the model needs: read data with the model's features "
-                    "(features=model.feature_names_in_), where values of columns of text may be absent"
+                    f"there is no feature {missing!r}, which the model needs: read frames and files with for_model=, "
+                    "which also encodes columns of text as they were for training"
                 )
             return queries.X[:, [columns[name] for name in names]]
         if queries.n_features != self.n_features_in_:
