@@ -46,6 +46,10 @@ class Layout:
         """Whether dense rows would take beyond all measure more than their text: one feature has a huge number."""
         return rows * width * self.dtype.itemsize > max(_ALWAYS_ALLOWED, _TIMES_THE_TEXT * text)
 
+    def rows_always_allowed(self, width: int) -> int:
+        """How many dense rows take so little that they are allowed whatever the text."""
+        return _ALWAYS_ALLOWED // (max(width, 1) * self.dtype.itemsize)
+
     def check_dense_size(self, rows: int, width: int, text: int) -> None:
         """An error if dense rows would take too much."""
         if self.dense_takes_too_much(rows, width, text):

@@ -120,13 +120,18 @@ class Parser:
         """A generous guess at the rows of a file of this size: rows that stay empty take no memory."""
         if self._sampled_bytes >= size:
             return self._sampled_rows if size else 0
-        return int(1.1 * size * max(self._sampled_rows, 1) / self._sampled_bytes) + 1000
+        spare = self.layout.rows_always_allowed(self.width)
+        return int(1.1 * self._likely_rows(size)) + min(1000, spare)
 
     def check_dense_size(self, size: int) -> None:
         """An error if a dense array of as many rows as there seem to be would take too much."""
         if not self.layout.sparse and self._sampled_bytes:
-            rows = max(self._sampled_rows, size * self._sampled_rows // self._sampled_bytes)
-            self.layout.check_dense_size(rows, self.width, max(size, self._sampled_bytes))
+            self.layout.check_dense_size(self._likely_rows(size), self.width, max(size, self._sampled_bytes))
+
+    def _likely_rows(self, size: int) -> int:
+        """The rows of a file of this size, if it is like the samples; one of these may be all of faults."""
+        sampled = max(self._sampled_rows, 1)
+        return max(sampled, size * sampled // self._sampled_bytes)
 
     def width_of(self, block: Block) -> int:
         """The number of features of the widest row of a block."""
