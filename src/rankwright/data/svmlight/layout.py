@@ -20,6 +20,9 @@ DENSE_FROM = 0.25
 _ALWAYS_ALLOWED = 1 << 28
 _TIMES_THE_TEXT = 64
 
+# While a file is read, a few numbers of eight bytes are kept for each column: so many single ones.
+_KEPT_PER_COLUMN = 16
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -44,7 +47,7 @@ class Layout:
 
     def dense_takes_too_much(self, rows: int, width: int, text: int) -> bool:
         """Whether dense rows would take beyond all measure more than their text: one feature has a huge number."""
-        return rows * width * self.dtype.itemsize > max(_ALWAYS_ALLOWED, _TIMES_THE_TEXT * text)
+        return (rows + _KEPT_PER_COLUMN) * width * self.dtype.itemsize > max(_ALWAYS_ALLOWED, _TIMES_THE_TEXT * text)
 
     def rows_always_allowed(self, width: int) -> int:
         """How many dense rows take so little that they are allowed whatever the text."""

@@ -141,7 +141,7 @@ def _read(source: TextFile, layout: Layout) -> Queries:
     parser.look_at(list(source.samples()), source.blocks())
     rows = 0 if layout.sparse else parser.rows_expected(source.size)
     parser.check_dense_size(source.size)
-    if layout.may_turn_sparse and layout.dense_takes_too_much(rows, parser.width, source.size):
+    if layout.may_turn_sparse and not layout.sparse and layout.dense_takes_too_much(rows, parser.width, source.size):
         raise ReadAgain(replace(layout, sparse=True))  # a wide row, where the samples have none
     whole = np.empty((rows, parser.width), layout.dtype)
     try:
