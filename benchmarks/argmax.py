@@ -11,9 +11,9 @@ from scipy.optimize import linear_sum_assignment
 import rankwright as rw
 from benchmarks.pair_fits import collection, timed_beside_passes
 from benchmarks.timing import Row, alternate
-from rankwright.engines.threads import for_query_ranges
 from rankwright.losses.loss import Point
 from rankwright.losses.structured import StructuredLosses
+from rankwright.machine.threads import for_query_ranges
 
 _CUTOFF = 10
 _PASSES = 3

@@ -6,15 +6,12 @@ This is what BMRM does (Teo et al. 2007). Loss and subgradient come from `rankwr
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 import rankwright as rw
 from rankwright.data.products import FeatureProducts
 from rankwright.losses import StructuredHinge
 from rankwright.solvers.plane_kernels import ascend_query
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
 
 _MOST_QP_STEPS = 1_000_000
 

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import rankwright as rw
@@ -38,8 +37,7 @@ from rankwright.datasets import LetorFold, load_letor, make_queries
 from rankwright.fitting.fit import fit
 from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
 from rankwright.rankers.linear_model import LinearModel
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _MEASURE = "ndcg@10"
 _FOLDS = 5

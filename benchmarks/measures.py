@@ -13,7 +13,7 @@ import numpy as np
 
 import rankwright as rw
 from benchmarks.timing import Row, alternate, seconds
-from rankwright.engines.threads import thread_count
+from rankwright.machine.threads import thread_count
 
 _QUERIES, _DOCUMENTS = 3000, 120
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 import rankwright as rw
 from rankwright.measures.tables import plain_table
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _MEASURE = rw.nDCG @ 10
 _TESTED = 300

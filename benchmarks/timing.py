@@ -14,7 +14,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from rankwright.engines.threads import thread_count
+from rankwright.machine.threads import thread_count
 
 
 @dataclass(frozen=True)

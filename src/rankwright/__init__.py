@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler, normalised
     from rankwright.data.parquet import read_parquet, write_parquet
     from rankwright.data.queries import Queries
-    from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph
     from rankwright.data.svmlight import read_svmlight, write_svmlight
     from rankwright.errors import (
         DataError,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from rankwright.export import export_model
     from rankwright.fitting.fit import fit
     from rankwright.fitting.result import FitResult
+    from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
     from rankwright.measures import (
         AP,
         CONVENTIONS,
@@ -73,7 +73,7 @@ _NAMES = {
     "rankwright.data.normalise": ("GlobalStandardScaler", "QueryMinMaxScaler", "normalised"),
     "rankwright.data.parquet": ("read_parquet", "write_parquet"),
     "rankwright.data.queries": ("Queries",),
-    "rankwright.data.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
+    "rankwright.judgments.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.datasets": ("datasets",),
     "rankwright.losses": ("losses",),

@@ -75,7 +75,7 @@ def test_the_tables_show_who_is_ahead() -> None:
 
 
 def test_the_threads_of_the_environment_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rankwright.engines.threads import thread_count
+    from rankwright.machine.threads import thread_count
 
     monkeypatch.setenv("RANKWRIGHT_THREADS", "3")
     with choose._one_thread():

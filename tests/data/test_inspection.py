@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from rankwright.data.inspection import inspect
 from rankwright.data.inspection_features import Duplicate, Identifier, Infinite, Leak
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, PreferenceGraph
+from rankwright.judgments.supervision import FullRanking, PreferenceGraph
 
 AWKWARD = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, np.nan, np.inf, -np.inf])
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.data import precision
-from rankwright.data.grouping import Grouping
 from rankwright.data.svmlight import blocks, reader
+from rankwright.judgments.grouping import Grouping
 
 RNG = np.random.default_rng(0)
 ROWS, PER_QUERY = 600, 12

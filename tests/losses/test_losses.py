@@ -370,7 +370,7 @@ def test_sample_weights():
 
 
 def test_many_threads_give_what_one_gives(monkeypatch):
-    from rankwright.engines import threads
+    from rankwright.machine import threads
 
     rng = np.random.default_rng(0)
     queries = rw.Queries(None, rng.integers(0, 4, 600), rng.integers(0, 30, 600))

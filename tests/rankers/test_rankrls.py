@@ -311,7 +311,7 @@ def test_iteration_that_does_not_converge_is_told(monkeypatch):
 
 @pytest.mark.parametrize("ranker", [rw.RankRLS(rw.search(0.1, 10)), rw.GreedyRankRLS(1.0, 3)], ids=str)
 def test_many_threads_give_the_same_every_time_and_what_one_gives(ranker, monkeypatch):
-    from rankwright.engines import threads
+    from rankwright.machine import threads
 
     X, y, qid = collection(rows=400, queries=40)
     monkeypatch.setenv("RANKWRIGHT_THREADS", "1")

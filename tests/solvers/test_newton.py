@@ -247,7 +247,7 @@ def test_csr_float32_and_other_layouts_give_the_same(phi):
 
 @pytest.mark.parametrize("threads", ["2", "3"])
 def test_threads_do_not_change_the_answer(threads, monkeypatch):
-    from rankwright.engines import threads as engine
+    from rankwright.machine import threads as engine
 
     X, y, qid = collection(rows=400, queries=40)
     for phi in SMOOTH:

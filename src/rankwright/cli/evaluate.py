@@ -109,7 +109,7 @@ def write_per_query(evaluation: Evaluation, path: Path) -> None:
 
 
 def _rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    from rankwright.data.grouping import plain_values
+    from rankwright.judgments.grouping import plain_values
 
     columns = [evaluation.values[measure].tolist() for measure in evaluation.measures]
     names = ["qid", *map(str, evaluation.measures)]

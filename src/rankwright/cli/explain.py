@@ -92,7 +92,7 @@ def explain(
 
 def _query_id(queries: Queries, text: str) -> Any:
     """The id that is written so, or the text itself if there is none."""
-    from rankwright.data.grouping import plain_values
+    from rankwright.judgments.grouping import plain_values
 
     return next((known for known in plain_values(queries.query_ids) if str(known) == text), text)
 

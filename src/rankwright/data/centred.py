@@ -15,16 +15,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
-from rankwright.engines.blas import one_thread_per_call
-from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.errors import DataError
-
-Array = npt.NDArray[np.float64]
+from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.types import Array, Columns
 
 # Fourth powers of larger numbers, and sums of them, may be too large for float64.
 _LARGEST_FEATURE = 1e70
 _VALUES_PER_BLOCK = 1 << 18
-Columns = npt.NDArray[np.intp]
 
 
 class Moments(NamedTuple):

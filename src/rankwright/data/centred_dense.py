@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rankwright.data import centred_dense_kernels as kernels
-from rankwright.data.centred import Array, CentredQueries, Columns, Moments, QueryMoments
+from rankwright.data.centred import CentredQueries, Moments, QueryMoments
 from rankwright.data.queries import Queries
-from rankwright.engines.blas import one_thread_per_call
-from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.types import Array, Columns
 
 # Rows that are centred together: a block of them stays in a core's cache between centring and multiplying.
 _ROWS_PER_BLOCK = 1024

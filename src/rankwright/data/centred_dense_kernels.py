@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel, summing_kernel
+from rankwright.machine.compile import kernel, summing_kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]

@@ -8,10 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwright.data import centred_sparse_kernels as kernels
-from rankwright.data.centred import Array, CentredQueries, Columns, Moments, QueryMoments
+from rankwright.data.centred import CentredQueries, Moments, QueryMoments
 from rankwright.data.queries import Queries
-from rankwright.engines.blas import one_thread_per_call
-from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.types import Array, Columns
 
 # A column whose square falls below this share of itself by centring has lost digits: then queries are made dense one
 # by one, and centred before they are multiplied.

@@ -11,9 +11,9 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.data.table_columns import FeatureColumn, TableColumns, chosen_features, listed
 from rankwright.errors import DataError
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 
 Schema = Mapping[str, Any]
 

@@ -28,10 +28,10 @@ from rankwright.data.frames import as_narwhals, queries_of_table
 from rankwright.data.missing import MISSING_SPELLINGS
 from rankwright.data.precision import as_the_rule_says
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Grades
 from rankwright.data.table_cells import has_decimal_commas, ids_in
 from rankwright.data.table_columns import FeatureColumn, TableColumns
 from rankwright.errors import DataError, ParseError, RowError
+from rankwright.judgments.supervision import Grades
 
 DELIMITERS = ",;\t|"
 _ROW = re.compile(r"[Rr]ow #(\d+)")

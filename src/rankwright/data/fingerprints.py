@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Grades
+from rankwright.judgments.supervision import Grades
 
 Fingerprints = npt.NDArray[np.uint64]
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from rankwright.data.columns import EDGE, INDICES, N_FEATURES, VALUES, Columns, Schema
-from rankwright.data.grouping import Grouping
-from rankwright.data.ids import fits_fixed_width
 from rankwright.data.queries import Features, Queries
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.data.table_cells import grades_in
 from rankwright.errors import DataError, RowError
+from rankwright.judgments.grouping import Grouping
+from rankwright.judgments.ids import fits_fixed_width
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 
 # Columns are copied into rows by blocks of this many rows, which stay in the processor's cache meanwhile.
 _BLOCK_ROWS = 4096

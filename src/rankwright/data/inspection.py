@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from rankwright.data.inspection_features import FeatureFindings, look_at_features
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Grades
+from rankwright.judgments.supervision import Grades
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

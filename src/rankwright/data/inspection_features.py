@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from rankwright.data.inspection_kernels import ColumnFacts, level_queries, pairwise_errors, scan_column
 from rankwright.data.inspection_missing import JudgedGroups, MissingValues
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades
-from rankwright.engines.threads import map_in_order, thread_count
+from rankwright.judgments.supervision import FullRanking, Grades
+from rankwright.machine.threads import map_in_order, thread_count
 
 # A feature leaks the label if it orders fewer than this share of the pairs wrongly …
 _LEAK_ERROR = 0.001

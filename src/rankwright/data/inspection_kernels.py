@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Grades
+from rankwright.judgments.supervision import Grades
 
 # That a value is missing is linked to the grade if the mean difference is so many standard errors from 0 over queries …
 _STANDARD_ERRORS = 4.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Grades, PreferenceGraph
 from rankwright.errors import DataError
+from rankwright.judgments.supervision import Grades, PreferenceGraph
 
 
 def nothing_to_learn(queries: Queries) -> str | None:

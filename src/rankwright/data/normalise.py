@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankwright.data.arrays import validated_features
-from rankwright.data.grouping import Grouping
+from rankwright.arrays import validated_features
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.queries import Queries
-from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import DataError
+from rankwright.judgments.grouping import Grouping
+from rankwright.machine.threads import for_query_ranges
 
 R = TypeVar("R")
 

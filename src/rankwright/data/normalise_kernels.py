@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]

@@ -6,8 +6,8 @@ import sys
 import warnings
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking
 from rankwright.errors import OneQueryWarning
+from rankwright.judgments.supervision import FullRanking
 
 
 def warn_of_one_query(queries: Queries) -> None:

@@ -49,12 +49,12 @@ from rankwright.data.from_columns import (
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.data.queries import Queries
 from rankwright.data.selected_features import of_names
-from rankwright.data.supervision import Grades
 from rankwright.data.table_columns import FeatureColumn, TableColumns, chosen_features
 from rankwright.data.table_features import table_features, tell_left_out
 from rankwright.data.to_columns import arrow_schema, arrow_table
-from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParseError
+from rankwright.judgments.supervision import Grades
+from rankwright.machine.threads import map_in_order
 
 _NOTE_KEY = "rankwright"
 _NOTE_VERSION = 1

@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
 from rankwright.data.precision_kernels import count_csr, has_blurred, store_rows
-from rankwright.engines.threads import map_in_order
+from rankwright.judgments.grouping import Grouping
+from rankwright.machine.threads import map_in_order
 
 Counts = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

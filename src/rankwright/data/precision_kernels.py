@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import inlined_kernel, kernel
+from rankwright.machine.compile import inlined_kernel, kernel
 
 # A difference is blurred if float32 changes it by more than one part in this many.
 _PARTS = 16.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankwright.data.supervision import Grades
 from rankwright.html import Block, notebook_html
+from rankwright.judgments.supervision import Grades
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankwright.engines.compile import summing_kernel
+from rankwright.machine.compile import summing_kernel
 
 
 @summing_kernel

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from rankwright.data import product_kernels as kernels
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _BYTES_PER_BLOCK = 1 << 20  # smaller blocks would fit a nearer cache, but each costs some calls from Python
 

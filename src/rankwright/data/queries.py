@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.arrays import checked_features, real_numbers, refuse_masked
-from rankwright.data.grouping import Grouping, check_qid_or_group, own_and_frozen
-from rankwright.data.ids import text_array
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
+from rankwright.arrays import checked_features, real_numbers, refuse_masked
 from rankwright.errors import DataError
+from rankwright.judgments.grouping import Grouping, check_qid_or_group, own_and_frozen
+from rankwright.judgments.ids import text_array
+from rankwright.judgments.judgments import Judgments
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
@@ -132,6 +133,11 @@ class Queries:
         if not isinstance(self.supervision, Grades):
             raise DataError(f"these queries have a {self.supervision.kind}, not grades: see .supervision")
         return self.supervision.values
+
+    @property
+    def judgments(self) -> Judgments:
+        """All but the features: supervision, grouping and document ids."""
+        return Judgments(self._supervision, self._grouping, self.doc_ids)
 
     @property
     def grouping(self) -> Grouping:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
 from rankwright.errors import DataError
-
-Array = npt.NDArray[np.float64]
+from rankwright.judgments.grouping import Grouping
+from rankwright.types import Array
 
 ROWS_PER_BLOCK = 65_536  # documents made float64 at a time
 _LARGEST = 1e150  # squares of larger numbers overflow, or their sums do

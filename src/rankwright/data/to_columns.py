@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rankwright.data.columns import EDGE, INDICES, VALUES, Columns
-from rankwright.data.grouping import Grouping
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph
 from rankwright.errors import DataError
+from rankwright.judgments.grouping import Grouping
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
 
 
 def arrow_schema(queries: Queries, columns: Columns) -> Any:

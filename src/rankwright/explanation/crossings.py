@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.explanation.moves import Array, Moves, Places
+from rankwright.explanation.moves import Moves, Places
+from rankwright.types import Array
 
 
 class _Options(NamedTuple):

@@ -24,7 +24,7 @@ from rankwright.explanation.given import (
     scores_of,
     those_there_are,
 )
-from rankwright.explanation.moves import Array, Moves, Places
+from rankwright.explanation.moves import Moves, Places
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
@@ -36,6 +36,7 @@ from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.pipelines import without_pipeline
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.stump_model import StumpRanker
+from rankwright.types import Array
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,16 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from rankwright.data.grouping import plain_values
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades, Supervision
 from rankwright.errors import DataError, ParameterError
-from rankwright.explanation.moves import Array, Places
+from rankwright.explanation.moves import Places
 from rankwright.explanation.parts import LinearParts, StumpParts
+from rankwright.judgments.grouping import plain_values
+from rankwright.judgments.supervision import FullRanking, Grades, Supervision
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.stump_model import StumpRanker
+from rankwright.types import Array
 
 # Of ids that there are, so many are told where one is asked for that there is not.
 _MOST_IDS = 5

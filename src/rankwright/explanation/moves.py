@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
+
 Places = npt.NDArray[np.intp]
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.explanation.crossings import cheapest_crossings
-from rankwright.explanation.moves import Array, Moves, Places
+from rankwright.explanation.moves import Moves, Places
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.transforms import Quantile, Transform
 from rankwright.rankers.stump_model import stump_scores
+from rankwright.types import Array
 
 Mask = npt.NDArray[np.bool_]
 

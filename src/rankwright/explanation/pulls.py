@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
-from rankwright.explanation.moves import Array
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
+from rankwright.types import Array
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
-from rankwright.explanation.moves import Array, Places
+from rankwright.explanation.moves import Places
+from rankwright.judgments.grouping import Grouping
+from rankwright.types import Array
 
 # Rows that are looked at together, as float64; at least one whole query.
 _ROWS_PER_BLOCK = 8192

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rankwright.explanation.moves import Array, Moves
+from rankwright.explanation.moves import Moves
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.ranges import Ranges
 from rankwright.measures.evaluation import json_number
 from rankwright.measures.measure import Measure
+from rankwright.types import Array
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rankwright.explanation.moves import Array
 from rankwright.html import Block, notebook_html
+from rankwright.types import Array
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _LOOKED_AT = 50  # features most correlated with the grades, of which the measure picks the best
 

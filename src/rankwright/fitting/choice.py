@@ -13,8 +13,7 @@ from rankwright.fitting.families import End, Family, Setting
 from rankwright.fitting.preparing import Tried
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import Estimate, Rule, estimate_of, first_best
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _ROUNDING = 1e-9  # of a mean: a better one by less is no better
 

@@ -13,13 +13,11 @@ import scipy.sparse as sp
 from rankwright.data.learnable import check_learnable
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK
-from rankwright.data.supervision import Grades
 from rankwright.data.width import check_width
 from rankwright.errors import DataError
 from rankwright.fitting.preparing import How
+from rankwright.judgments.supervision import Grades
 from rankwright.preparation.preparation import Preparation, prepare
-
-Array = npt.NDArray[np.float64]
 
 
 class Split(NamedTuple):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.fitting.data import of_columns
@@ -25,8 +24,8 @@ from rankwright.rankers.regression import RegressionRanker
 from rankwright.rankers.structured import StructuredRanker
 from rankwright.selection.search import Search, search
 from rankwright.solvers.trace import Iteration
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 End = Literal["least", "largest"]
 Steps = Callable[[str, float], None]  # told what is being trained, and which share of a path is done
 

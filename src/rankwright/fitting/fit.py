@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from rankwright.data.as_queries import as_parts
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
@@ -23,8 +20,6 @@ from rankwright.preparation.missing import MissingName
 from rankwright.preparation.transforms import TransformName
 from rankwright.selection.search import Rule, checked_rule
 from rankwright.theory.checks import check_delta, check_positive, check_whole
-
-Array = npt.NDArray[np.float64]
 
 RANKERS = tuple(family.name for family in FAMILIES)
 

@@ -25,8 +25,8 @@ from rankwright.measures.evaluation import evaluate
 from rankwright.measures.ranked import RankedQueries
 from rankwright.preparation.formula import linear_scores
 from rankwright.rankers.linear_model import LinearModel
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Progress = Callable[[str, float, int], None]
 
 _MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end

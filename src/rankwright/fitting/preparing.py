@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-import numpy as np
-import numpy.typing as npt
-
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.preparation.heavy_tails import heavy_tailed
 from rankwright.preparation.missing import MISSING, MissingName, has_missing
 from rankwright.preparation.transforms import TRANSFORMS, TransformName
 from rankwright.selection.search import Estimate, estimate_of
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Auto = Literal["auto"]
 MISSING_OPTIONS = (*get_args(Auto), *MISSING)
 TRANSFORM_OPTIONS = (*get_args(Auto), *TRANSFORMS)

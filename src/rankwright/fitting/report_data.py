@@ -23,8 +23,7 @@ from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import missing_counts
 from rankwright.selection.search import estimate_of
 from rankwright.theory.certificates import Certificate
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _SHOWN_QUERIES = 10  # in each list: worst, most improved, most harmed
 _SHOWN_FEATURES = 5

@@ -25,11 +25,10 @@ from rankwright.measures.measure import Measure
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
+from rankwright.types import Array
 
 if TYPE_CHECKING:
     from rich.console import Group
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

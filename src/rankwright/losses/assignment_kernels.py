@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 _NONE = -1
 _ROUNDING = 1e-13

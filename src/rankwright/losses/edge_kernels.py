@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
 from rankwright.losses.logistic_kernels import CURVATURE, SLOPE, VALUE, logistic
+from rankwright.machine.compile import kernel
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 SOURCE, SIZE, LEVEL, BETTER, N_BETTER, WORSE, N_WORSE = range(7)
 GROUP_FIELDS = 7

@@ -13,11 +13,12 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses import listwise_kernels
-from rankwright.losses.loss import Array, Loss, Point, QueryLosses
+from rankwright.losses.loss import Loss, Point, QueryLosses
 from rankwright.losses.structured import NDCGLosses, StructuredHinge, StructuredLosses, ranking_by_scores
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.measures.sorting import KEEP_ORDER, rank_documents
+from rankwright.types import Array
 
 Reduce = Literal["sum", "max", "softmax"]
 REDUCES = ("sum", "max", "softmax")

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.arrays import real_numbers
+from rankwright.arrays import real_numbers
 from rankwright.data.queries import Queries
-from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import DataError, ParameterError
-
-Array = npt.NDArray[np.float64]
+from rankwright.machine.threads import for_query_ranges
+from rankwright.types import Array
 
 
 @dataclass(eq=False)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
 from rankwright.losses import rescaling_kernels
 from rankwright.losses.assignment_kernels import best_ranking, room_to_assign
 from rankwright.losses.rescaling_kernels import BOUND, MULTIPLIER, N_KNOWN
+from rankwright.machine.compile import kernel
 from rankwright.measures.sorting import longest_query
 
 _NONE = -1

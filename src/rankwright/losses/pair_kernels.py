@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
 from rankwright.losses.group_kernels import BETTER, LEVEL, N_BETTER, N_WORSE, SIZE, SOURCE, WORSE
 from rankwright.losses.logistic_kernels import CURVATURE, SLOPE, TERMS, VALUE, logistic_sums
+from rankwright.machine.compile import kernel
 from rankwright.measures.sorting import longest_query
 
 

@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, PreferenceGraph
-from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import ParameterError
+from rankwright.judgments.supervision import FullRanking, PreferenceGraph
 from rankwright.losses import edge_kernels, group_kernels, logistic_kernels, pair_kernels
-from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
+from rankwright.losses.loss import Loss, Point, QueryLosses, query_weights
 from rankwright.losses.phi import Phi, check_order_preserving, phi_of
 from rankwright.losses.standardise import check_standardisation, gains, standardised
+from rankwright.machine.threads import for_query_ranges
 from rankwright.measures.conventions import CONVENTIONS, Convention
 from rankwright.measures.sorting import KEEP_ORDER, LEAVE_TIED, rank_documents
+from rankwright.types import Array
 
 Weights = Literal["unit", "per-query", "gain-per-query"]
 Margin = Literal["unit", "position"]

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.losses.loss import Array, Loss, Point, QueryLosses, query_weights
+from rankwright.losses.loss import Loss, Point, QueryLosses, query_weights
 from rankwright.losses.standardise import check_standardisation, standardised
 from rankwright.measures.conventions import Convention
+from rankwright.types import Array
 
 
 class SquaredLosses(QueryLosses):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.threads import sum_over_query_ranges
 from rankwright.errors import ParameterError
-from rankwright.losses.loss import Array
 from rankwright.losses.structured import NDCGLosses
+from rankwright.machine.threads import sum_over_query_ranges
+from rankwright.types import Array
 
 _GAP = 1e-4
 _MOST_PLANES = 500

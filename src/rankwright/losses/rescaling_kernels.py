@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 # What a search knows: the points to the left and right of the hull's best one, what no product exceeds, the best
 # product found, the multiplier μ that is asked next, how many answers there were, and what the next answer is for.

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, PreferenceGraph, Supervision
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.supervision import FullRanking, PreferenceGraph, Supervision
 from rankwright.measures.conventions import LARGEST_GRADE, Convention, convention_of
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 def gains(queries: Queries, convention: Convention) -> Array:

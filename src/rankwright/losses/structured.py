@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import ParameterError
 from rankwright.losses import ndcg_kernels, precision_kernels
-from rankwright.losses.loss import Array, Loss, LossAtScores, Point, QueryLosses, query_weights
+from rankwright.losses.loss import Loss, LossAtScores, Point, QueryLosses, query_weights
 from rankwright.losses.standardise import gains
+from rankwright.machine.threads import for_query_ranges
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.sorting import BY_SECOND_KEY, KEEP_ORDER, rank_documents
+from rankwright.types import Array
 
 Bound = Literal["convex", "tight"]
 Rescale = Literal["margin", "slack"]

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Supervision
 from rankwright.errors import DataError
 from rankwright.html import Block, notebook_html
+from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.judgments import judged_queries
 from rankwright.measures.measure import Measure, Values, measures_of

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import Supervision
 from rankwright.errors import ParameterError
+from rankwright.judgments.supervision import Supervision
 
 
 def judged_queries(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 from rankwright.measures.sorting import along_ranking, longest_query
 
 _TABLED = 64

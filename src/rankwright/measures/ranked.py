@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.arrays import real_numbers
+from rankwright.arrays import real_numbers
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph
-from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
+from rankwright.machine.threads import for_query_ranges
 from rankwright.measures import pairwise, positional, sorting
 from rankwright.measures.conventions import LARGEST_GRADE, Convention
 

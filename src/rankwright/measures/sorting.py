@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import inlined_kernel, kernel
-from rankwright.engines.words import float_bits
+from rankwright.machine.compile import inlined_kernel, kernel
+from rankwright.machine.words import float_bits
 
 _ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 _BLOCK = 32  # blocks of this size are sorted by counting, without a branch

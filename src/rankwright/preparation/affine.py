@@ -10,9 +10,7 @@ import numpy.typing as npt
 from rankwright.errors import ParameterError
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import Filling
-
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
+from rankwright.types import Array, Columns
 
 
 class Affine(NamedTuple):

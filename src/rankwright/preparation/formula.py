@@ -6,17 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
 from rankwright.errors import ParameterError
+from rankwright.judgments.grouping import Grouping
 from rankwright.preparation.missing import ROWS_PER_BLOCK, Filling, missing_within_queries
 from rankwright.preparation.transforms import Transforms
 from rankwright.preparation.values import dense_blocks, sparse_entries
-
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
+from rankwright.types import Array, Columns
 
 
 @dataclass(frozen=True, eq=False)

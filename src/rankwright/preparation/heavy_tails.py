@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.preparation.transforms import Log, Quantile, Transform, TransformName
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # A feature has a heavy tail if this part of its documents holds this share of its squared deviations within queries.
 # It is 0.08 of a normal distribution, 0.22 of an exponential one, and half of a log-normal one with σ = 1.

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
+from rankwright.judgments.grouping import Grouping
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 MissingName = Literal["mean", "query-mean"]
 MISSING: tuple[MissingName, ...] = get_args(MissingName)
 

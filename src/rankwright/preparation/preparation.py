@@ -16,9 +16,7 @@ from rankwright.preparation.missing import Filling, MissingName, has_missing, mi
 from rankwright.preparation.spread import within_query_spread
 from rankwright.preparation.transforms import TransformName, Transforms
 from rankwright.preparation.values import dense_blocks, sparse_entries
-
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
+from rankwright.types import Array, Columns
 
 
 @dataclass(frozen=True, eq=False)

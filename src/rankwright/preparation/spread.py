@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import QueryBlocks
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _ROUNDING = 1e-12  # of the size of a feature
 

@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
+
 TransformName = Literal["none", "log", "quantile"]
 TRANSFORMS: tuple[TransformName, ...] = get_args(TransformName)
 

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.grouping import Grouping
 from rankwright.errors import DataError
+from rankwright.judgments.grouping import Grouping
 from rankwright.preparation.missing import ROWS_PER_BLOCK, Filling, missing_counts
 from rankwright.preparation.transforms import Transform, Transforms
+from rankwright.types import Array, Columns
 
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import Estimate, Rule, first_best, within_one_standard_error
+from rankwright.types import Array
 
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
 
-Array = npt.NDArray[np.float64]
 
 # The grid of paper G's experiments.
 ALPHAS: Array = 2.0 ** np.arange(-15.0, 16.0)

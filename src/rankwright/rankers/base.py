@@ -12,16 +12,16 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankwright.data.arrays import validated_features
+from rankwright.arrays import validated_features
 from rankwright.data.centred import check_features
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
-from rankwright.data.grouping import Grouping
 from rankwright.data.learnable import nothing_to_learn
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.queries import Queries
 from rankwright.data.width import check_width
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.grouping import Grouping
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
@@ -30,8 +30,7 @@ from rankwright.preparation.missing import MISSING, MissingName, has_missing
 from rankwright.preparation.preparation import Preparation, unscaled_preparation
 from rankwright.rankers.learned import checked_weights
 from rankwright.selection.search import optional_measures
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.engines.threads import for_query_ranges, map_in_order
+from rankwright.machine.threads import for_query_ranges, map_in_order
 from rankwright.rankers import boosting_kernels as kernels
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Bins = npt.NDArray[np.unsignedinteger[Any]]
 Rows = npt.NDArray[np.intp]
 

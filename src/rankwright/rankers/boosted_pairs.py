@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import PreferenceGraph
-from rankwright.engines.threads import for_query_ranges
 from rankwright.errors import ParameterError
+from rankwright.judgments.supervision import PreferenceGraph
 from rankwright.losses.pairwise import levels_of
+from rankwright.machine.threads import for_query_ranges
 from rankwright.rankers import boosting_kernels as kernels
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 PairWeights = Literal["unit", "per-query"]
 PAIR_WEIGHTS = ("unit", "per-query")
 

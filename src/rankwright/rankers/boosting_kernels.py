@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import inlined_kernel, kernel
+from rankwright.machine.compile import inlined_kernel, kernel
 
 # Weights of pairs
 

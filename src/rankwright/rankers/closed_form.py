@@ -25,8 +25,7 @@ from rankwright.selection.search import (
     estimates,
     optional_measures,
 )
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 class ClosedFormRanker(Ranker):

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from rankwright.data.centred import CentredQueries, centred, check_magnitude
 from rankwright.data.queries import Queries
-from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError, ParameterError
+from rankwright.machine.threads import map_in_order
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.formula import linear_scores
@@ -37,8 +37,8 @@ from rankwright.selection.selectors import (
     Selector,
     StreamSelector,
 )
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Method = Literal["auto", "gram", "stream", "direct"]
 
 # The grid of paper G's experiments.

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from rankwright.data.centred import CentredQueries, centred, check_features, check_magnitude
-from rankwright.data.grouping import Grouping
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.grouping import Grouping
 from rankwright.rankers.closed_form import ClosedFormRanker
 from rankwright.selection.search import Rule, Search
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
 from rankwright.solvers.ridge import NotPositiveDefinite, ShiftedSystems
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 KERNELS = ("linear", "rbf", "poly", "laplacian", "cosine")
 

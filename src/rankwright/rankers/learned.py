@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.errors import ParameterError
-
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
+from rankwright.types import Array, Columns
 
 
 class LinearWeights(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import Filling
@@ -15,8 +14,7 @@ from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.learned import checked_weights
 from rankwright.rankers.saved_model import SavedModel
 from rankwright.rankers.standardisation import Standardisation, folded, standardisation_of
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 class LinearModel(SavedModel, LinearRanker):

@@ -10,10 +10,10 @@ from sklearn.utils import check_random_state
 
 from rankwright.data.centred import check_features, check_magnitude
 from rankwright.data.products import FeatureProducts
-from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import ParameterError
 from rankwright.losses.pairwise import MarginLosses
 from rankwright.losses.phi import huber_hinge
+from rankwright.machine.blas import one_thread_per_call
 from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
 from rankwright.selection.search import Search, checked_alphas
@@ -21,8 +21,8 @@ from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
 from rankwright.solvers.sgd import Stream
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Solver = Literal["newton", "sgd"]
 
 _MOST_STEPS = {"newton": 500, "sgd": 50}

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
 from rankwright._version import __version__
@@ -30,8 +29,7 @@ from rankwright.rankers.pipelines import without_pipeline
 from rankwright.rankers.saved_model import SavedModel, plain_parameters
 from rankwright.rankers.standardisation import Standardisation, learned_of, standardisation_of
 from rankwright.rankers.stump_model import StumpModel, StumpRanker
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _LISTS = ("weights", "standardisation", "transforms", "missing", "stumps")  # with a line for each entry
 

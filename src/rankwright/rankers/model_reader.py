@@ -22,8 +22,7 @@ from rankwright.preparation.transforms import Log, Quantile, Transform
 from rankwright.rankers.linear_model import LinearModel
 from rankwright.rankers.standardisation import Standardisation
 from rankwright.rankers.stump_model import StumpModel
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 FORMAT = "rankwright-model"
 VERSION = 3  # of models with transforms or missing values

@@ -32,8 +32,7 @@ from rankwright.selection.search import (
 )
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.trace import Iteration
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Early stopping gives up after so many steps without a better validation measure.
 _PATIENCE = 3

@@ -19,14 +19,13 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.rankers.learned import Columns
 from rankwright.rankers.stump_model import StumpRanker
 from rankwright.selection.search import Estimate, estimates, first_best, optional_measures
+from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
 
-Array = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 # Agreements that differ by less than this part are equal, and those smaller than it are 0: rounding does not decide.

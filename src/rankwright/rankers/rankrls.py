@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.centred import CentredQueries, centred
 from rankwright.data.queries import Queries
 from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import leave_out_kernel_scores, leave_out_scores, query_block
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Leave-query-out of sparse data with more features than this uses the kernel matrix of the documents, up to as many.
 _LARGEST_MATRIX = 4096

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.centred import Moments, centred, check_features, check_magnitude
@@ -14,8 +13,7 @@ from rankwright.errors import DataError
 from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import Block, leave_out_scores
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _MOST_FEATURES_OF_SPARSE = 4096
 

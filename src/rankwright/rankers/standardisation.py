@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
 from rankwright.errors import ParameterError
@@ -13,8 +12,7 @@ from rankwright.preparation.affine import Affine, behind
 from rankwright.preparation.formula import Formula
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.learned import LinearWeights, checked_weights
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 class Standardisation(NamedTuple):

@@ -8,16 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.data.products import FeatureProducts
-from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.position_weights import lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
+from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
 from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
@@ -32,8 +30,8 @@ from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
 from rankwright.solvers.subgradient import minimise_by_subgradients
 from rankwright.solvers.tight import minimise_tight
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Solver = Literal["bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient"]
 
 _MOST_STEPS = 1000

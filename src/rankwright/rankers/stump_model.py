@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
-from rankwright.engines.threads import for_query_ranges
+from rankwright.judgments.grouping import Grouping
+from rankwright.machine.threads import for_query_ranges
 from rankwright.rankers import boosting_kernels as kernels
 from rankwright.rankers.base import Ranker
-from rankwright.rankers.learned import Array, Columns, Stumps, checked_stumps
+from rankwright.rankers.learned import Stumps, checked_stumps
 from rankwright.rankers.saved_model import SavedModel
+from rankwright.types import Array, Columns
 
 # Rows that a thread scores at least.
 _ROWS_PER_BLOCK = 1024

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.normalise import QueryMinMaxScaler
 from rankwright.data.queries import Queries
@@ -24,8 +23,7 @@ from rankwright.rankers.structured import StructuredRanker
 from rankwright.reproduce.folds import Progress, folds_of, on_every_fold
 from rankwright.reproduce.published import LETOR_BASELINES, OHSUMED, Fold
 from rankwright.selection.search import search
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 DATASETS = (OHSUMED, "MQ2008")
 NDCG: dict[str, Measure] = {f"NDCG@{k}": nDCG @ k for k in range(1, 11)}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.datasets import LetorFold
 from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, evaluate, nDCG
@@ -29,8 +28,7 @@ from rankwright.reproduce.published import (
     MeasureTable,
 )
 from rankwright.selection.search import first_best, search
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 GREATEST_GRADE = {"MQ2007": 2, "MQ2008": 2, YAHOO: 4}
 DATASETS = tuple(GREATEST_GRADE)

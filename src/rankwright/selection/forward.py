@@ -13,8 +13,7 @@ from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.measures.ranked import RankedQueries
 from rankwright.selection.selectors import KeepingSelector, Selector
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Candidates whose ratings differ by less than this share of the error before count as equal, and the first is taken.
 _ROUNDING = 1e-12

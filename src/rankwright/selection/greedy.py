@@ -23,13 +23,10 @@ looking at queries, which ones may be the best; most never are.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from rankwright.engines.threads import for_query_ranges
+from rankwright.machine.threads import for_query_ranges
 from rankwright.selection import greedy_kernels as kernels
-
-Array = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.intp]
+from rankwright.types import Array, Columns
 
 
 class Selected:

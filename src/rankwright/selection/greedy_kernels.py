@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from rankwright.engines.compile import kernel, summing_kernel
+from rankwright.machine.compile import kernel, summing_kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]

@@ -8,8 +8,9 @@ import numpy as np
 
 from rankwright.data.centred import CentredQueries, QueryMoments
 from rankwright.selection import greedy_kernels as kernels
-from rankwright.selection.greedy import Array, Candidates, Columns, Selected
+from rankwright.selection.greedy import Candidates, Selected
 from rankwright.selection.training_error import TrainingErrors
+from rankwright.types import Array, Columns
 
 # What a block of candidates may take where no state of all candidates is kept.
 _BLOCK_BYTES = 1 << 25

@@ -9,9 +9,8 @@ error is above the held-out error of another one is not the best, and only the o
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Bounds are lowered by so much of ŷᵀŷ, and by so many times their rounding, lest rounding decides.
 _SLACK = 1e-9

@@ -12,15 +12,13 @@ number of steps hardly depends on λ, where that of dual ascent and of (13) grow
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.frank_wolfe import approach, minimise_by_frank_wolfe
 from rankwright.solvers.planes import FeaturePlanes, Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Softening adds at most T log(planes) for each query: T is this part of the gap, shared among queries.
 _SOFTNESS = 0.1

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _TOLERANCE = 1e-12
 _ROUNDS = 8  # restarts from the true residual, which rounding lets the recurrences drift away from

@@ -12,13 +12,11 @@ from collections.abc import Collection
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 Trick = Literal["hot-start", "drop-inactive", "inexact", "single-update"]
 TRICKS: tuple[Trick, ...] = ("hot-start", "drop-inactive", "inexact", "single-update")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
+
 AfterStep = Callable[[Array, float, float], bool]
 
 

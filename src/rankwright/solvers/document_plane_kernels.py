@@ -15,7 +15,7 @@ from rankwright.data.product_kernels import (
     dense_scores,
     sparse_scores,
 )
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 from rankwright.solvers.plane_kernels import ascend_query, keep_active, place_for
 
 

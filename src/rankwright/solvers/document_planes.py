@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.solvers import document_plane_kernels as kernels
 from rankwright.solvers.planes import MOST_STEPS, FeaturePlanes, Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 class DocumentPlanes(Planes):

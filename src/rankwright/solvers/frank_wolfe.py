@@ -8,13 +8,11 @@ ascent goes on with them between readings of X; a step takes from the lowest pla
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _MOST_SWEEPS = 200
 # Sweeps over known planes end when their gap is this part of that of the last reading of X.

@@ -15,15 +15,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from rankwright.engines.threads import for_query_ranges
 from rankwright.losses.pairwise import MarginLosses
 from rankwright.losses.phi import huber_hinge
+from rankwright.machine.threads import for_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # With h = 1 and a unit margin, tied pairs (all of them, at w = 0) are still where the smoothed hinge curves.
 FIRST_HALF_WIDTH = 1.0

@@ -23,9 +23,9 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from rankwright.data.centred import CentredQueries, Moments
-from rankwright.engines.blas import one_thread_per_call
-from rankwright.engines.lapack import tridiagonalise
-from rankwright.engines.threads import for_query_ranges
+from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.lapack import tridiagonalise
+from rankwright.machine.threads import for_query_ranges
 from rankwright.solvers.leave_out_kernels import (
     MOST_TERMS,
     backward_errors,
@@ -34,8 +34,7 @@ from rankwright.solvers.leave_out_kernels import (
     solve_shifted,
 )
 from rankwright.solvers.ridge import ShiftedSystems
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # The largest componentwise backward error of w^q that counts as rounding, for each feature.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.compile import summing_kernel
+from rankwright.machine.compile import summing_kernel
 
 Floats = npt.NDArray[Any]
 

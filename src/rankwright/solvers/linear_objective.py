@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.centred import check_features
 from rankwright.data.products import FeatureProducts
@@ -13,8 +12,7 @@ from rankwright.errors import DataError
 from rankwright.losses.loss import Point, QueryLosses
 from rankwright.losses.pairwise import MarginLosses
 from rankwright.solvers.passes import passes_of
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 @dataclass(eq=False)

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from rankwright.engines.threads import for_query_ranges
+from rankwright.machine.threads import for_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.preconditioner import Diagonal, Preconditioner, preconditioner
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # A step is taken if the value falls by more than this part of what the model foretold.
 _LEAST_FALL = 1e-4

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rankwright.data.product_kernels import add_dense_transposed, dense_scores
-from rankwright.engines.compile import kernel
 from rankwright.losses import pair_kernels
+from rankwright.machine.compile import kernel
 from rankwright.measures.sorting import KEEP_ORDER, rank_documents
 
 

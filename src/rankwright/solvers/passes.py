@@ -7,15 +7,13 @@ there: X comes from memory once for both products.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.products import FeatureProducts
-from rankwright.engines.threads import sum_over_query_ranges
 from rankwright.losses.loss import Point, QueryLosses
 from rankwright.losses.pairwise import PairLosses
+from rankwright.machine.threads import sum_over_query_ranges
 from rankwright.solvers import pass_kernels
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _BYTES_PER_BLOCK = 1 << 18  # of compiled passes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel, summing_kernel
+from rankwright.machine.compile import kernel, summing_kernel
 
 # Dual variables of a smoothed maximum that are smaller than this, as a part of the largest, count as 0.
 _NEGLIGIBLE = 1e-9

@@ -15,11 +15,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.engines.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.solvers import plane_kernels as kernels
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _FIRST_CAPACITY = 8
 # Steps of dual ascent within a query before the next one has its turn.

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from rankwright.data.products import FeatureProducts
-from rankwright.engines.blas import one_thread_per_call
-from rankwright.engines.threads import map_in_order, split_by_size, sum_over_query_ranges
+from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.threads import map_in_order, split_by_size, sum_over_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Beyond this many features the matrix would take too much memory.
 _MOST_FEATURES = 4096

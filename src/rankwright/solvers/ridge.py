@@ -15,16 +15,15 @@ from contextlib import nullcontext
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.data.centred import CentredQueries
 from rankwright.data.centred_dense import DenseQueries
-from rankwright.engines.blas import one_thread_per_call
+from rankwright.machine.blas import one_thread_per_call
 from rankwright.solvers.conjugate_gradient import shifted_conjugate_gradients
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Solver = Literal["primal", "dual", "cg"]
 
 # Beyond this many features, sparse data are solved by iteration: X̂ᵀX̂ would fill the memory.

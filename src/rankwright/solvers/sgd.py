@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from rankwright.data.products import FeatureProducts
 from rankwright.losses.loss import Point, QueryLosses
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
 
 # Steps η₀ (1 + λη₀t)^−¾ and averaging go together (Xu 2011).

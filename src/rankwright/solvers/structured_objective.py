@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.centred import check_features
 from rankwright.data.products import FeatureProducts
-from rankwright.engines.threads import for_query_ranges, split_by_size, sum_over_query_ranges
 from rankwright.errors import DataError
 from rankwright.losses.loss import Point
 from rankwright.losses.structured import StructuredLosses
-
-Array = npt.NDArray[np.float64]
+from rankwright.machine.threads import for_query_ranges, split_by_size, sum_over_query_ranges
+from rankwright.types import Array
 
 _MOST_PARTS, _LEAST_DOCUMENTS = 64, 256
 # With more, planes take less memory as numbers for documents, and Newton's method too long.

@@ -16,14 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.losses.loss import Point
 from rankwright.solvers import plane_kernels
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.structured_objective import StructuredObjective
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 # Subgradients that are kept at most.
 _MOST_TANGENTS = 200

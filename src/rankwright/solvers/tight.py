@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.structured_objective import StructuredObjective
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Minimise = Callable[[StructuredObjective, Array, Descent], None]
 
 # The gap of each convex problem is that asked for, but at most this part of its objective.

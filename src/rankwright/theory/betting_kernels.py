@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 ROTATIONS = 8  # of the order of the values, each forwards and backwards
 _REACHED = 0.999  # of the target: the rest would only cost time

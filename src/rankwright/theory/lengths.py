@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.query_blocks import QueryBlocks
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 def squares(rows: Any) -> Array:

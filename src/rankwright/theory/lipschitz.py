@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.losses.structured import APLosses, NDCGLosses, StructuredHinge, StructuredLosses, checked_measure
 from rankwright.measures.conventions import convention_of
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 
 @dataclass(frozen=True, eq=False)

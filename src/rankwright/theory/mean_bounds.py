@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.arrays import real_numbers
+from rankwright.arrays import real_numbers
 from rankwright.errors import ParameterError
 from rankwright.theory.betting_kernels import first_believable
 from rankwright.theory.checks import check_delta

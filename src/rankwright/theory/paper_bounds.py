@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import PreferenceGraph
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.supervision import PreferenceGraph
 from rankwright.losses.listwise import ListwiseHinge
 from rankwright.losses.pairwise import Levels, PreorderLoss, levels_of
 from rankwright.losses.structured import StructuredHinge, StructuredLosses
@@ -28,7 +28,8 @@ from rankwright.theory.formulas import (
     sum_of_hinges,
 )
 from rankwright.theory.lipschitz import lipschitz_of, risk_of, worst_loss
-from rankwright.theory.scored import Array, ScoredQueries
+from rankwright.theory.scored import ScoredQueries
+from rankwright.types import Array
 
 _LONGEST_SUM = 8  # documents whose orders are all looked at
 _MOST_PLACES = 1_000_000  # of relevant documents, in all rankings of a query that are summed for corollary 3

@@ -15,7 +15,8 @@ from rankwright.errors import DataError
 from rankwright.html import Block, notebook_html
 from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.checks import check_positive, check_queries, check_whole
-from rankwright.theory.lengths import Array, block_spreads, squares
+from rankwright.theory.lengths import block_spreads, squares
+from rankwright.types import Array
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,7 +7,6 @@ from math import ceil, log2
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import QueryBlocks
@@ -17,8 +16,7 @@ from rankwright.rankers.pipelines import without_pipeline
 from rankwright.theory.checks import check_queries
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
-
-Array = npt.NDArray[np.float64]
+from rankwright.types import Array
 
 _MOST_DOUBLINGS = 64  # B is looked for among 2^−64, …, 2^64
 

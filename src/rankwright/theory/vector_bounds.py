@@ -25,7 +25,8 @@ from rankwright.theory.bound import Constant, RiskBound, Term
 from rankwright.theory.formulas import by_comparison, by_contraction, confidence, log_of, share_of_delta
 from rankwright.theory.lengths import spreads, squared_products
 from rankwright.theory.lipschitz import lipschitz_of, worst_loss
-from rankwright.theory.scored import Array, Radius, ScoredQueries
+from rankwright.theory.scored import Radius, ScoredQueries
+from rankwright.types import Array
 
 # Complexity terms that are worth a look: with less, B is as good as 0, and with more the bound is vacuous.
 _LEAST_COMPLEXITY, _MOST_COMPLEXITY = 2.0**-10, 1.0

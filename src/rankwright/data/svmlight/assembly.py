@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.ids import joined
 from rankwright.data.precision import (
     NO_ROW,
     Blur,
@@ -21,7 +20,8 @@ from rankwright.data.precision import (
     csr_of_two_rows,
     query_begins,
 )
-from rankwright.engines.threads import map_in_order
+from rankwright.judgments.ids import joined
+from rankwright.machine.threads import map_in_order
 
 
 @dataclass

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.missing import MISSING_SPELLINGS
-from rankwright.engines.compile import inlined_kernel, kernel
-from rankwright.engines.words import (
+from rankwright.machine.compile import inlined_kernel, kernel
+from rankwright.machine.words import (
     U64,
     byte_at,
     digits_at_start,

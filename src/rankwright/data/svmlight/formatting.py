@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rankwright.data.svmlight.decimals import LEAST_POWER, NUMBER, POWERS_OF_FIVE, WHOLE_POWERS_OF_TEN, scaled
-from rankwright.engines.compile import kernel
-from rankwright.engines.words import U64, float_bits, high_product, leading_zeros
+from rankwright.machine.compile import kernel
+from rankwright.machine.words import U64, float_bits, high_product, leading_zeros
 
 LONGEST_CELL = 40  # " 2147483646:" and " -1.2345678901234567e-308"
 

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.changes import told_if_changed
-from rankwright.data.grouping import query_numbers, run_sizes
 from rankwright.data.paths import group_files
 from rankwright.data.svmlight.blocks import open_text
 from rankwright.errors import ParseError
+from rankwright.judgments.grouping import query_numbers, run_sizes
 
 _MOST_DIGITS = 18
 

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.ids import fits_fixed_width, text_array
 from rankwright.data.precision import Blur, query_begins, stored_dense
 from rankwright.data.svmlight import parsing
 from rankwright.data.svmlight.assembly import Piece
 from rankwright.data.svmlight.blocks import Block
 from rankwright.data.svmlight.faults import GRADE_RANGE, PROBLEMS, Fault, fault_at
 from rankwright.data.svmlight.layout import DENSE_FROM, Layout, ReadAgain, TooWide
-from rankwright.engines.words import count_byte, find_byte
 from rankwright.errors import DataError, ParseError
+from rankwright.judgments.ids import fits_fixed_width, text_array
+from rankwright.machine.words import count_byte, find_byte
 
 _HARD_NUMBERS_AT_FIRST = 64
 _NEWLINE = np.uint64(10)

@@ -24,8 +24,8 @@ from rankwright.data.svmlight.decimals import (
     read_decimal,
     scaled,
 )
-from rankwright.engines.compile import inlined_kernel, kernel
-from rankwright.engines.words import (
+from rankwright.machine.compile import inlined_kernel, kernel
+from rankwright.machine.words import (
     HIGH_BITS,
     U64,
     byte_at,

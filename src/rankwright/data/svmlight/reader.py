@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.grouping import Grouping
 from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.paths import input_file
 from rankwright.data.precision import as_the_rule_says
@@ -23,8 +22,9 @@ from rankwright.data.svmlight.blocks import TextFile, open_text
 from rankwright.data.svmlight.group_files import group_file_of
 from rankwright.data.svmlight.layout import DENSE_FROM, Layout, ReadAgain, TooWide
 from rankwright.data.svmlight.parser import Parser, tasks
-from rankwright.engines.threads import map_in_order
 from rankwright.errors import ParameterError, ParseError
+from rankwright.judgments.grouping import Grouping
+from rankwright.machine.threads import map_in_order
 
 _WHY_ONE_QUERY = (
     "{path}: The file has no qid: column, so all {rows:,} rows were read as one query. Put qid:<id> behind the grade "

@@ -17,8 +17,8 @@ from rankwright.data.paths import atomic_path
 from rankwright.data.queries import Queries
 from rankwright.data.svmlight.formatting import LONGEST_CELL, format_rows
 from rankwright.data.svmlight.parsing import LONGEST_ID
-from rankwright.engines.threads import map_in_order
 from rankwright.errors import DataError
+from rankwright.machine.threads import map_in_order
 
 _CELLS_AT_A_TIME = 100_000
 

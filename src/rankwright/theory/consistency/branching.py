@@ -41,11 +41,12 @@ from rankwright.theory.consistency.cases import (
     places_of,
 )
 from rankwright.theory.consistency.elimination import corrected, reduced
-from rankwright.theory.consistency.orders import Array, Distribution, Mask, Number, OrderTable, point_mass
+from rankwright.theory.consistency.orders import Distribution, Mask, Number, OrderTable, point_mass
 from rankwright.theory.consistency.programmes import near, on_kernel, simplified, sparse
 from rankwright.theory.consistency.regions import centres, corner, face_corners
 from rankwright.theory.consistency.standards import Table, is_proved, scaled, violations
 from rankwright.theory.consistency.weak_orders import Levels, Place, arrangements, arrangements_of, levels_of
+from rankwright.types import Array
 
 MOST_TABLES = 200
 _MOST_VIOLATIONS = 6

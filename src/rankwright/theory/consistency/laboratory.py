@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.supervision import Supervision
-from rankwright.engines.blas import one_thread_per_call
 from rankwright.errors import ParameterError
 from rankwright.html import Block, notebook_html
+from rankwright.judgments.supervision import Supervision
 from rankwright.losses.loss import Loss
 from rankwright.losses.standardise import standardised
+from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.theory.consistency.orders import (
-    Array,
     Number,
     Order,
     OrderTable,
@@ -30,6 +29,7 @@ from rankwright.theory.consistency.orders import (
 )
 from rankwright.theory.consistency.standardisation import number_text
 from rankwright.theory.consistency.surrogates import ExpectedLoss, Minimum
+from rankwright.types import Array
 
 # A gap up to this counts as none: it is a hundred times what minima are certified to.
 SMALLEST_GAP = 1e-6

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
-from rankwright.data.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.errors import ParameterError
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.ranked import RankedQueries
+from rankwright.types import Array
 
-Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Order = tuple[int, ...]
 Distribution = tuple[Fraction, ...]

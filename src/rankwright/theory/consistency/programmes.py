@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from rankwright.theory.consistency.elimination import solution
-from rankwright.theory.consistency.orders import Array, Distribution, Number
+from rankwright.theory.consistency.orders import Distribution, Number
+from rankwright.types import Array
 
 MARGIN = 1e-7  # a margin below this is none
 _LARGEST_DENOMINATOR = 10**6

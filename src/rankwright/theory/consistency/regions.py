@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.optimize import linprog
 
-from rankwright.theory.consistency.orders import Array, Distribution, Mask, OrderTable
+from rankwright.theory.consistency.orders import Distribution, Mask, OrderTable
 from rankwright.theory.consistency.programmes import MARGIN, exact_distribution, simplified
 from rankwright.theory.consistency.standards import Table, undominated
+from rankwright.types import Array
 
 _CENTRE_DENOMINATOR = 1000
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.data.supervision import FullRanking, PreferenceGraph
 from rankwright.errors import ParameterError
+from rankwright.judgments.supervision import FullRanking, PreferenceGraph
 from rankwright.theory.consistency.laboratory import Laboratory
 from rankwright.theory.consistency.orders import Order, all_orders, as_fraction, check_items
 

@@ -12,8 +12,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from rankwright.theory.consistency.elimination import solution
-from rankwright.theory.consistency.orders import Array, Distribution, Number, OrderTable
+from rankwright.theory.consistency.orders import Distribution, Number, OrderTable
 from rankwright.theory.consistency.programmes import MARGIN, exact_distribution, near, sparse
+from rankwright.types import Array
 
 _ORDERS_AT_ONCE = 24
 

@@ -15,7 +15,8 @@ from scipy.optimize import linprog, minimize
 
 from rankwright.errors import ParameterError, RankwrightError
 from rankwright.losses.loss import Loss
-from rankwright.theory.consistency.orders import Array, Distribution, SupervisionSet
+from rankwright.theory.consistency.orders import Distribution, SupervisionSet
+from rankwright.types import Array
 
 # How far least value and lower bound may be apart, relative to the loss (absolutely below 1).
 ACCURACY = 1e-8

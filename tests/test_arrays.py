@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
-from rankwright.data.arrays import checked_features
+from rankwright.arrays import checked_features
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
 from rankwright.losses.pairwise import PreorderLoss
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.data.ids import joined, text_array
+from rankwright.judgments.ids import joined, text_array
 
 LONG = "x" * 1000
 

@@ -10,10 +10,10 @@ import warnings
 import numba
 import pytest
 
-from rankwright.engines import cache
+from rankwright.machine import cache
 
 SOURCE = """
-from rankwright.engines.compile import kernel
+from rankwright.machine.compile import kernel
 
 @kernel
 def twice(x):

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.arrays import real_numbers
-from rankwright.data.grouping import Grouping, own_and_frozen
+from rankwright.arrays import real_numbers
 from rankwright.errors import DataError
+from rankwright.judgments.grouping import Grouping, own_and_frozen
 
 
 class _Remade:

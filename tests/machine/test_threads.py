@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwright.engines import threads
 from rankwright.errors import ParameterError
+from rankwright.machine import threads
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 9))

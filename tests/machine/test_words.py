@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwright.engines import words
+from rankwright.machine import words
 
 BEHIND = bytes(16)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.arrays import refuse_masked
-from rankwright.data.ids import text_array
+from rankwright.arrays import refuse_masked
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.ids import text_array
 
 
 class Grouping:

@@ -1,0 +1,58 @@
+"""`Judgments`: supervision, grouping and document ids, all that losses and measures know of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.errors import DataError
+from rankwright.judgments.grouping import Grouping
+from rankwright.judgments.supervision import Grades, Supervision
+from rankwright.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """Which documents belong to which query, and in which order they should stand."""
+
+    supervision: Supervision
+    grouping: Grouping
+    doc_ids: npt.NDArray[Any] | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """N."""
+        return len(self.grouping.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """m."""
+        return len(self.supervision)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of documents of each query."""
+        return np.diff(self.grouping.offsets)
+
+    @property
+    def y(self) -> Array:
+        """The grades of the documents, in the order of the rows."""
+        if not isinstance(self.supervision, Grades):
+            raise DataError(f"these queries have a {self.supervision.kind}, not grades: see .supervision")
+        return self.supervision.values
+
+    def run(self, first: int, last: int) -> Judgments:
+        """Those of queries first … last − 1, documents query by query."""
+        offsets, order = self.grouping.offsets, self.grouping.order
+        if order is None and first == 0 and last == self.n_queries:
+            return self
+        begin, end = int(offsets[first]), int(offsets[last])
+        rows: Any = slice(begin, end) if order is None else order[begin:end]
+        return Judgments(
+            self.supervision.take(rows),
+            Grouping.of_sizes(self.grouping.query_ids[first:last], np.diff(offsets[first : last + 1])),
+            None if self.doc_ids is None else self.doc_ids[rows],
+        )
