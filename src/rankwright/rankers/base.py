@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwright.arrays import validated_features
-from rankwright.data.centred import check_features
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
+from rankwright.data.finite import check_features
 from rankwright.data.learnable import nothing_to_learn
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.one_query import warn_of_one_query
