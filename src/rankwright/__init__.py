@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         ParseError,
         RankwrightError,
     )
+    from rankwright.evaluation.comparison import Comparison, compare
+    from rankwright.evaluation.evaluation import Evaluation, evaluate
     from rankwright.explanation.explanation import Explanation, explain
     from rankwright.export import export_model
     from rankwright.fitting.fit import fit
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
         MEASURES,
         RR,
         WPD,
-        Comparison,
         Convention,
-        Evaluation,
         KendallTau,
         MeanNDCG,
         Measure,
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
         PairwiseError,
         Recall,
         ZeroOne,
-        compare,
-        evaluate,
         nDCG,
         parse_measures,
     )
@@ -79,6 +77,8 @@ _NAMES = {
     "rankwright.losses": ("losses",),
     "rankwright.theory": ("theory",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
+    "rankwright.evaluation.comparison": ("Comparison", "compare"),
+    "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
     "rankwright.explanation.explanation": ("Explanation", "explain"),
     "rankwright.export": ("export_model",),
     "rankwright.fitting.fit": ("fit",),
@@ -86,11 +86,9 @@ _NAMES = {
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",
-        "Comparison",
         "Convention",
         "DCG",
         "ERR",
-        "Evaluation",
         "KendallTau",
         "MEASURES",
         "MeanNDCG",
@@ -101,8 +99,6 @@ _NAMES = {
         "Recall",
         "WPD",
         "ZeroOne",
-        "compare",
-        "evaluate",
         "nDCG",
         "parse_measures",
     ),
