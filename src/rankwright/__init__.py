@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Recall,
         ZeroOne,
         nDCG,
+        new_measure,
         parse_measures,
     )
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
@@ -100,6 +101,7 @@ _NAMES = {
         "WPD",
         "ZeroOne",
         "nDCG",
+        "new_measure",
         "parse_measures",
     ),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
@@ -177,6 +179,7 @@ __all__ = [
     "load_model",
     "losses",
     "nDCG",
+    "new_measure",
     "normalised",
     "parse_measures",
     "read_parquet",

@@ -16,6 +16,7 @@ from rankwright.measures.measure import (
     Recall,
     ZeroOne,
     nDCG,
+    new_measure,
     parse_measures,
 )
 
@@ -36,5 +37,6 @@ __all__ = [
     "Recall",
     "ZeroOne",
     "nDCG",
+    "new_measure",
     "parse_measures",
 ]

@@ -13,6 +13,8 @@ from rankwright.measures.sorting import along_ranking, longest_query
 AGREEING, OPPOSED, TIED, SAME_SCORE, DISAGREEMENT = range(5)
 PAIR_COLUMNS = 5
 
+_FEW = 64  # grades that are whole numbers below this are their own numbers
+
 
 @kernel
 def _add(tree: Any, code: int, amount: float) -> None:
@@ -45,7 +47,22 @@ def _sum_below(tree: Any, code: int) -> float:
 
 @kernel
 def _number_by_worth(worth: Any, n: int, codes: Any, levels: Any) -> int:
-    """Number n documents by their worth, from 0 for the least; returns how many different numbers there are."""
+    """Number n documents by their worth, from 0 on; returns how many numbers there are. ``levels`` has their worth."""
+    n_levels = 0
+    for i in range(n):
+        whole = np.int64(worth[i])
+        if not 0 <= whole < _FEW or whole != worth[i]:
+            return _number_by_sorting(worth, n, codes, levels)
+        codes[i] = whole
+        n_levels = max(n_levels, whole + 1)
+    for level in range(n_levels):
+        levels[level] = level
+    return n_levels
+
+
+@kernel
+def _number_by_sorting(worth: Any, n: int, codes: Any, levels: Any) -> int:
+    """The same where the worth of documents is no small whole number."""
     ascending = np.sort(worth[:n])
     n_levels = 0
     for i in range(n):
@@ -67,7 +84,8 @@ def count_pairs(worth: Any, order: Any, offsets: Any, first: int, last: int, out
     """
     longest = longest_query(offsets, first, last)
     ranked_worth, ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64), np.empty(longest, np.int64)
-    levels, all_counts, all_sums = np.empty(longest), np.zeros(longest + 1), np.zeros(longest + 1)
+    most = max(longest, _FEW)
+    levels, all_counts, all_sums = np.empty(most), np.zeros(most + 1), np.zeros(most + 1)
     for q in range(first, last):
         n = along_ranking(worth, order, offsets[q], offsets[q + 1], ranked_worth, tie_ends)
         n_levels = _number_by_worth(ranked_worth, n, ranked, levels)
