@@ -21,9 +21,9 @@ from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.queries import Queries
 from rankwright.data.width import check_width
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import evaluate
 from rankwright.judgments.grouping import Grouping
 from rankwright.losses.loss import counting_weights
-from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import MISSING, MissingName, has_missing
@@ -197,7 +197,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         told = evaluate(self._predicted(X, queries.grouping), queries, measure, self.convention)
         value = told.means[measure]
         if sample_weight is not None:
-            value = _weighted_mean(told.values[measure], counting_weights(queries, sample_weight))
+            value = _weighted_mean(told.values[measure], counting_weights(queries.judgments, sample_weight))
         return -value if measure.lower_is_better else value
 
     def _graded_queries(self, y: Any, qid: npt.ArrayLike | None) -> Queries:
