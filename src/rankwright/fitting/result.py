@@ -22,7 +22,7 @@ from rankwright.measures.comparison import Comparison
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
-from rankwright.rankers.linear_model import LinearModel
+from rankwright.models.linear_model import LinearModel
 from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
 from rankwright.types import Array
