@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
+from rankwright.models import linear_model
 from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import Formula
-from rankwright.models import linear_model
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url “length”", "clicks", "age"]
 

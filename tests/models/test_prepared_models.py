@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.models import linear_model
 from rankwright.models.prepared import model_of_features
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.preparation import prepare
 from rankwright.preparation.transforms import Log, Quantile
-from rankwright.models import linear_model
 from tests.export.models import filled, of_formula
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

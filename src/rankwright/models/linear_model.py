@@ -16,7 +16,7 @@ from rankwright.judgments.grouping import Grouping
 from rankwright.models.learned import checked_weights
 from rankwright.models.model import Model
 from rankwright.models.scorer import Scorer
-from rankwright.models.standardisation import Standardisation, checked_standardisation, standardisation_by
+from rankwright.models.standardisation import Standardisation, checked_standardisation
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import Filling
 from rankwright.preparation.transforms import Log, Quantile, Transform, Transforms
@@ -141,9 +141,9 @@ class LinearModel(Model, LinearScorer):
 
     def behind_scaler(self) -> tuple[Formula, Standardisation] | None:
         """The formula of features behind ``standardisation_``, and that, if there is one."""
-        if self.standardisation_ is None:
-            return None
-        return self._formula_as_trained(), checked_standardisation(self, *self.standardisation_)
+        formula = self._formula_as_trained()
+        by = self.standardisation_
+        return None if by is None else (formula, checked_standardisation(self, *by))
 
     def _formula_as_trained(self) -> Formula:
         weights, intercept = checked_weights(self)
@@ -152,15 +152,6 @@ class LinearModel(Model, LinearScorer):
     def used_features(self) -> Columns:
         """The features that count: by their value, or by being missing."""
         return self.formula().used
-
-    def behind(self, scaler: Any) -> LinearModel:
-        """The model of features as they are, if it was trained on those that a scaler gave."""
-        if self.standardisation_ is not None:
-            raise ParameterError("scaler: this model has a scaler of its own, so leave it out")
-        by, formula = standardisation_by(scaler, self), self.formula()
-        if formula.is_plain:
-            return LinearModel.of(formula, standardisation=by, **self.about()).with_memory_of(self)
-        return LinearModel.of(by.folded_into(formula), **self.about())
 
     def _columns_trained_on(self, queries: Queries) -> Any:
         x = self._columns_of(queries)

@@ -39,6 +39,8 @@ class Model(Scorer):
     # Names of the fields that it has in a model file, by the first version of the format with these.
     FIELDS: ClassVar[Mapping[int, tuple[str, ...]]]
 
+    why_no_scaler: ClassVar[str] = "cannot take it in"  # unless it has a formula
+
     ranker_: str
     parameters_: dict[str, Any]
     training_: dict[str, Any]
@@ -99,10 +101,6 @@ class Model(Scorer):
     def stumps(self) -> Stumps | None:
         """Features, thresholds and weights, if its scores are sums of stumps."""
         return None
-
-    def behind(self, scaler: Any) -> Model:
-        """The model of features as they are, if it was trained on those that a scaler gave."""
-        raise ParameterError(f"scaler is for linear rankers, not for {type(self).__name__}")
 
     # What all have in common
 

@@ -7,9 +7,12 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from rankwright.errors import ParameterError
+from rankwright.models.learned import Unfitted
+from rankwright.models.linear_model import LinearModel
 from rankwright.models.model import Model, NoModel
-from rankwright.models.pipelines import check_fitted, folded, steps_of
+from rankwright.models.pipelines import check_fitted, folded, steps_of, unfitted_step
 from rankwright.models.scorer import Scorer
+from rankwright.models.standardisation import standardisation_by
 
 
 def model_of(ranker: Any, scaler: Any, wanted: str) -> Model:
@@ -28,7 +31,7 @@ def model_of(ranker: Any, scaler: Any, wanted: str) -> Model:
         model = _own_model(ranker)
     except NoModel as error:
         raise not_wanted(wanted, ranker, str(error)) from None
-    return model if scaler is None else model.behind(scaler)
+    return model if scaler is None else _behind_scaler(scaler, model, type(ranker).__name__)
 
 
 def not_wanted(wanted: str, ranker: Any, why: str = "") -> ParameterError:
@@ -42,13 +45,30 @@ def _own_model(ranker: Any) -> Model:
     return ranker.model()
 
 
-def _behind_steps(steps: list[Any], ranker: Any) -> Model:
-    for step in (*steps, ranker):
-        check_fitted(step)
-    model = _own_model(ranker)
+def _behind_scaler(scaler: Any, model: Model, name: str) -> LinearModel:
     formula = model.formula()
     if formula is None:
-        raise ParameterError(
-            f"pipeline: it ends in {type(ranker).__name__}, but only a linear ranker can take in the steps before it"
-        )
+        raise ParameterError(f"scaler is for linear rankers: {name} {model.why_no_scaler}")
+    if model.behind_scaler() is not None:
+        raise ParameterError("scaler: this model has a scaler of its own, so leave it out")
+    by = standardisation_by(scaler, model)
+    if formula.is_plain:
+        return LinearModel.of(formula, standardisation=by, **model.about()).with_memory_of(model)
+    return LinearModel.of(by.folded_into(formula), **model.about())
+
+
+def _behind_steps(steps: list[Any], ranker: Any) -> LinearModel:
+    name = type(ranker).__name__
+    refusal = ParameterError(f"pipeline: it ends in {name}, but only a linear ranker can take in the steps before it")
+    try:
+        model = _own_model(ranker)
+    except NoModel:
+        raise refusal from None
+    except Unfitted:
+        raise unfitted_step(ranker) from None
+    for step in steps:
+        check_fitted(step)
+    formula = model.formula()
+    if formula is None:
+        raise refusal
     return folded(steps, model, formula)

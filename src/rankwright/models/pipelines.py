@@ -38,7 +38,12 @@ def check_fitted(step: Any) -> None:
     try:
         check_is_fitted(step)
     except NotFittedError:
-        raise ParameterError(f"pipeline: its {type(step).__name__} is not fitted yet: call fit first") from None
+        raise unfitted_step(step) from None
+
+
+def unfitted_step(step: Any) -> ParameterError:
+    """What to say of a step that has seen no data."""
+    return ParameterError(f"pipeline: its {type(step).__name__} is not fitted yet: call fit first")
 
 
 def folded(steps: list[Any], model: Model, formula: Formula) -> LinearModel:

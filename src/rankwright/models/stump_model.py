@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from rankwright.errors import ParameterError
 from rankwright.judgments.grouping import Grouping
 from rankwright.machine.threads import for_query_ranges
 from rankwright.models import stump_kernels as kernels
@@ -71,6 +70,9 @@ class StumpModel(Model, StumpScorer):
     """
 
     FIELDS: ClassVar[Mapping[int, tuple[str, ...]]] = {1: ("stumps",)}
+    why_no_scaler: ClassVar[str] = (
+        "compares features with thresholds, whatever their scale, so train it on the features as they are"
+    )
 
     _n_features_uncut: int  # of a model that was cut: its stumps may still ask for all of them
 
@@ -108,13 +110,6 @@ class StumpModel(Model, StumpScorer):
     def used_features(self) -> Columns:
         """The features that stumps compare."""
         return np.unique(self.stumps().features)
-
-    def behind(self, scaler: Any) -> NoReturn:
-        """Refuse a scaler."""
-        raise ParameterError(
-            f"scaler is for linear rankers: {type(self).__name__} compares features with thresholds, whatever their "
-            "scale, so train it on the features as they are"
-        )
 
     def fields(self) -> dict[str, Any]:
         """Features from 1, thresholds and weights, in the order of the rounds."""
