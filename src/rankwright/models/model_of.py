@@ -60,14 +60,14 @@ def _behind_scaler(scaler: Any, model: Model, name: str) -> LinearModel:
 def _behind_steps(steps: list[Any], ranker: Any) -> LinearModel:
     name = type(ranker).__name__
     refusal = ParameterError(f"pipeline: it ends in {name}, but only a linear ranker can take in the steps before it")
+    for step in steps:
+        check_fitted(step)
     try:
         model = _own_model(ranker)
     except NoModel:
         raise refusal from None
     except Unfitted:
         raise unfitted_step(ranker) from None
-    for step in steps:
-        check_fitted(step)
     formula = model.formula()
     if formula is None:
         raise refusal
