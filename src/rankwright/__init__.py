@@ -52,18 +52,18 @@ if TYPE_CHECKING:
         new_measure,
         parse_measures,
     )
+    from rankwright.models.linear_model import LinearModel
+    from rankwright.models.model_file import load_model, save_model
+    from rankwright.models.stump_model import StumpModel
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.model_file import load_model, save_model
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
     from rankwright.rankers.ranksvm import RankSVM
     from rankwright.rankers.regression import RegressionRanker
     from rankwright.rankers.structured import StructuredRanker
-    from rankwright.rankers.stump_model import StumpModel
     from rankwright.selection.search import search
     from rankwright.solvers.trace import Iteration
 
@@ -108,18 +108,18 @@ _NAMES = {
         "new_measure",
         "parse_measures",
     ),
+    "rankwright.models.linear_model": ("LinearModel",),
+    "rankwright.models.model_file": ("load_model", "save_model"),
+    "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
-    "rankwright.rankers.linear_model": ("LinearModel",),
-    "rankwright.rankers.model_file": ("load_model", "save_model"),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
     "rankwright.rankers.rankrls": ("RankRLS",),
     "rankwright.rankers.ranksvm": ("RankSVM",),
     "rankwright.rankers.regression": ("RegressionRanker",),
     "rankwright.rankers.structured": ("StructuredRanker",),
-    "rankwright.rankers.stump_model": ("StumpModel",),
     "rankwright.selection.search": ("search",),
     "rankwright.solvers.trace": ("Iteration",),
 }

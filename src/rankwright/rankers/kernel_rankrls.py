@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
+from rankwright.models.model import NoModel
 from rankwright.rankers.closed_form import ClosedFormRanker
 from rankwright.selection.search import Rule, Search
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
@@ -76,7 +77,12 @@ class KernelRankRLS(ClosedFormRanker):
         self.convention = convention
         self.rule = rule
 
-    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
+    def model(self) -> NoReturn:
+        """Refuse: its scores are sums over the training documents, which a model is to do without."""
+        raise NoModel("a kernel ranker needs its training data to score with")
+
+    def scores(self, x: Any, grouping: Grouping | None) -> Array:
+        """Sums of kernels over the training documents."""
         scores: Array = self._kernel(_plain(x)) @ self.dual_coef_ if np.isfinite(_values(x)).all() else _nan_rows(x)
         return scores
 
