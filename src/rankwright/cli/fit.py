@@ -183,16 +183,16 @@ class _Job:
 
     def check(self) -> None:
         """Refuse what cannot be, before any file is read."""
+        from rankwright.checks import check_probability
         from rankwright.fitting.folder import FILES
         from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS
         from rankwright.measures.conventions import convention_of
         from rankwright.measures.measure import measures_of
         from rankwright.selection.search import checked_rule
-        from rankwright.theory.checks import check_delta
 
         check_at_least(2, folds=self.folds)
         check_at_least(0, seed=self.seed)
-        check_delta(self.delta)
+        check_probability("delta", self.delta)
         checked_rule(self.rule)
         convention_of(self.convention)
         if len(measures_of(self.measure)) != 1:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.arrays import checked_float_type
+from rankwright.checks import check_number, check_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 
@@ -113,16 +115,16 @@ def make_queries(
         ("n_correlated", n_correlated, 0),
         ("seed", seed, 0),
     ):
-        _check_count(name, count, least)
+        check_whole(name, count, least)
     if n_informative + n_correlated > n_features:
         raise ParameterError(
             f"n_informative = {n_informative} and n_correlated = {n_correlated} are more than "
             f"n_features = {n_features} together"
         )
-    _check_spread("noise", noise)
-    _check_spread("query_offset", query_offset)
+    check_number("noise", noise, 0)
+    check_number("query_offset", query_offset, 0)
     shares = _checked_shares(grade_mix)
-    float_type = _checked_dtype(dtype)
+    float_type = checked_float_type(dtype)
 
     rng = np.random.default_rng(seed)
     informative, correlated, useless = (
@@ -188,16 +190,6 @@ def _grades(utility: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -
     return np.searchsorted(ordered[up_to_grade], utility, side="left")
 
 
-def _check_count(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-
-
-def _check_spread(name: str, value: float) -> None:
-    if not 0 <= value < np.inf:
-        raise ParameterError(f"{name} must be a finite number of at least 0, not {value!r}")
-
-
 def _checked_shares(grade_mix: Sequence[float]) -> npt.NDArray[np.float64]:
     shares = np.asarray(grade_mix, dtype=np.float64)
     if shares.ndim != 1 or len(shares) < 2 or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1):
@@ -207,9 +199,3 @@ def _checked_shares(grade_mix: Sequence[float]) -> npt.NDArray[np.float64]:
         )
     normalised: npt.NDArray[np.float64] = shares / shares.sum()
     return normalised
-
-
-def _checked_dtype(dtype: npt.DTypeLike) -> Any:
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ParameterError(f"dtype must be float32 or float64, not {dtype!r}")
-    return np.dtype(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rankwright.checks import check_positive, check_probability, check_whole
 from rankwright.data.as_queries import as_parts
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
@@ -19,7 +20,6 @@ from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
 from rankwright.preparation.transforms import TransformName
 from rankwright.selection.search import Rule, checked_rule
-from rankwright.theory.checks import check_delta, check_positive, check_whole
 
 RANKERS = tuple(family.name for family in FAMILIES)
 
@@ -93,7 +93,7 @@ def fit(
     >>> result.model, result.evaluated_on
     (LinearModel(RankRLS, 8 features, 8 with a weight), 'test')
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     check_whole("folds", folds, 2)
     if budget is not None:
         check_positive("budget", budget)

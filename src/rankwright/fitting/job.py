@@ -10,9 +10,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.arrays import finite_numbers
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import DataError
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
 from rankwright.fitting.data import FitData, Split, check_grades, check_same_features
@@ -323,7 +324,4 @@ def _columns_with_weights(weights: Array) -> npt.NDArray[np.int64]:
 def _checked_costs(costs: Sequence[float] | None, n_features: int) -> Array:
     if costs is None:
         return np.ones(n_features)
-    checked = np.asarray(costs, dtype=np.float64)
-    if checked.shape != (n_features,) or not (np.isfinite(checked) & (checked > 0)).all():
-        raise ParameterError(f"costs must be {n_features} finite numbers above 0, one for each feature")
-    return checked
+    return finite_numbers("costs", costs, n_features, "feature", above=0)

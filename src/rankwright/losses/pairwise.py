@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.judgments.supervision import FullRanking, PreferenceGraph
@@ -280,10 +281,8 @@ class PreorderLoss(Loss):
 
     def __post_init__(self) -> None:
         phi_of(self.phi)
-        if self.weights not in WEIGHTS:
-            raise ParameterError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, not {self.weights!r}")
-        if self.margin not in MARGINS:
-            raise ParameterError(f"margin must be one of {', '.join(map(repr, MARGINS))}, not {self.margin!r}")
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("margin", self.margin, MARGINS)
 
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses | EdgeLosses:
         """All pairs of documents with different grades, or all edges."""

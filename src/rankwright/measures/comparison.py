@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_probability
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.html import Block, notebook_html
@@ -67,10 +68,8 @@ def compare(
         raise ParameterError(f"systems: a comparison needs at least two, not {len(systems)}")
     if baseline is not None and baseline not in systems:
         raise ParameterError(f"baseline: there is no system {baseline!r} among {', '.join(systems)}")
-    if test not in _TESTS:
-        raise ParameterError(f"test must be one of {', '.join(_TESTS)}, not {test!r}")
-    if not 0 < level < 1:
-        raise ParameterError(f"level must be between 0 and 1, not {level!r}")
+    check_choice("test", test, _TESTS)
+    check_probability("level", level)
     judged = judged_queries(systems.values(), queries, qid, group)
     values = {name: _values(name, system, judged, chosen, convention) for name, system in systems.items()}
     return Comparison(chosen, judged.query_ids, values, baseline, test, level)

@@ -11,12 +11,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_whole
 from rankwright.errors import ParameterError
 from rankwright.measures.conventions import Convention
 from rankwright.measures.ranked import RankedQueries
 
 Values = npt.NDArray[np.float64]
 Compute = Callable[[RankedQueries, int | None, Convention], Values]
+
+_LARGEST_CUTOFF = 2**31 - 1  # kernels count positions in 32 bits
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,7 @@ class Measure:
     def __matmul__(self, cutoff: int) -> Measure:
         if self._definition.cutoff == "none":
             raise ParameterError(f"{self.name} takes no cutoff")
-        if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or not 1 <= cutoff < 2**31:
-            raise ParameterError(f"the cutoff of {self.name} must be a whole number of at least 1, not {cutoff!r}")
+        check_whole(f"the cutoff of {self.name}", cutoff, 1, _LARGEST_CUTOFF)
         return replace(self, cutoff=int(cutoff))
 
     def __call__(self, **options: Any) -> Measure:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwright.arrays import validated_features
+from rankwright.checks import check_choice
 from rankwright.data.centred import check_features
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.learnable import nothing_to_learn
@@ -245,8 +246,7 @@ class LinearRanker(Ranker):
     preparation_: Preparation | None = None
 
     def _note_preparation(self, queries: Queries) -> None:
-        if self.missing not in MISSING:
-            raise ParameterError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {self.missing!r}")
+        check_choice("missing", self.missing, MISSING)
         is_complete = not has_missing(queries.X)
         self.preparation_ = None if is_complete else unscaled_preparation(queries, missing=self.missing)
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright._version import __version__
+from rankwright.checks import is_number, is_whole
 from rankwright.data.fingerprints import Fingerprints, sketched
 from rankwright.data.paths import input_file
 from rankwright.data.width import MOST_FEATURES
@@ -321,12 +322,12 @@ class ModelReader:
     # Values
 
     def _whole(self, value: Any, what: str, *, least: int) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not is_whole(value) or value < least:
             self._refuse(f"{what} must be a whole number of at least {least}, not {_shown(value)}")
         return value
 
     def _number(self, value: Any, what: str) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if not is_number(value):
             self._refuse(f"{what} must be a number, not {_shown(value)}")
         try:
             return float(value)

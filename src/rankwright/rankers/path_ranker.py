@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwright.arrays import finite_numbers
+from rankwright.checks import check_bool, check_choice, check_positive, check_whole
 from rankwright.data.centred import check_magnitude
 from rankwright.data.products import FeatureProducts
 from rankwright.data.queries import Queries
@@ -164,34 +166,19 @@ class PathRanker(LinearRanker):
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
 
     def _check_parameters(self) -> None:
-        if self.solver not in self._solvers:
-            known = ", ".join(map(repr, self._solvers))
-            raise ParameterError(f"solver must be one of {known}, not {self.solver!r}")
-        number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
-        if not number or not 0 < self.tol < np.inf:
-            raise ParameterError(f"tol must be a finite number above 0, not {self.tol!r}")
-        if not isinstance(self.early_stopping, bool):
-            raise ParameterError(f"early_stopping must be True or False, not {self.early_stopping!r}")
-        for name, least in (("max_iter", 1), ("folds", 2)):
-            value = getattr(self, name)
-            if name == "max_iter" and value is None:
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        check_choice("solver", self.solver, self._solvers)
+        check_positive("tol", self.tol)
+        check_bool("early_stopping", self.early_stopping)
+        check_whole("folds", self.folds, 2)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, 1, or_else="None")
 
     def _center(self, n_columns: int) -> Array:
         """w₀ for columns of training: as given for features, and 0 for those that tell where a feature is missing."""
         padded = np.zeros(n_columns)
         if self.center is None:
             return padded
-        try:
-            center = np.array(self.center, dtype=np.float64)
-        except (TypeError, ValueError):
-            center = np.array(np.nan)
-        n_features = self.n_features_in_
-        if center.shape != (n_features,) or not np.isfinite(center).all():
-            raise ParameterError(f"center must be {n_features} finite numbers, one for each feature")
-        padded[:n_features] = center
+        padded[: self.n_features_in_] = finite_numbers("center", self.center, self.n_features_in_, "feature")
         return padded
 
     # The λ path

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.checks import check_whole
 from rankwright.data.centred import check_features
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
@@ -168,12 +169,10 @@ class RankBoost(StumpRanker):
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("n_rounds", "n_thresholds", "patience"):
-            value = getattr(self, name)
-            if value is None and name != "n_rounds":
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        check_whole("n_rounds", self.n_rounds, 1)
+        for name in ("n_thresholds", "patience"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 1, or_else="None")
 
     def _boosted(
         self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Progress | None

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import QueryBlocks
 from rankwright.errors import DataError, ParameterError
 from rankwright.rankers.base import LinearRanker
 from rankwright.rankers.pipelines import without_pipeline
-from rankwright.theory.checks import check_queries
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
 from rankwright.types import Array
@@ -39,8 +39,7 @@ class ScoredQueries:
                 f"ranker must be a fitted linear one, such as RankSVM or a loaded model, not {type(ranker).__name__}: "
                 "the bounds are for classes of linear functions"
             )
-        check_queries(queries)
-        if queries.n_documents == 0:
+        if checked_queries(queries).n_documents == 0:
             raise DataError("there are no queries to bound a risk with")
         self.queries = queries
         self.scores = ranker.predict(queries)

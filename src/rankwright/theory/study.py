@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwright.checks import check_probability, check_whole
 from rankwright.data.queries import Queries
 from rankwright.datasets.synthetic import make_queries
 from rankwright.errors import DataError, ParameterError
@@ -30,7 +31,6 @@ from rankwright.measures.tables import plain_table, rich_table
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.report.chart import line_chart
 from rankwright.theory.bound import shown
-from rankwright.theory.checks import check_delta, check_whole
 from rankwright.theory.risk_bounds import Kind, risk_bound
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def study_bounds(
     progress : function, optional
         Called with how many points are done, and how many there are.
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     check_whole("repeats", repeats, 1)
     check_whole("seed", seed, 0)
     chosen = checked_measure(measure)

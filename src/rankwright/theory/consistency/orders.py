@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
@@ -97,8 +98,7 @@ class SupervisionSet:
 
 def check_items(n: int) -> int:
     """Refuse a number of items whose orders cannot be gone through."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"items must be a whole number of at least 1, not {n!r}")
+    check_whole("items", n, 1)
     if n > MOST_ITEMS:
         raise ParameterError(
             f"items: {n} are too many. Every one of their {factorial(n):,} orders (n!) is looked at under every "
