@@ -64,7 +64,7 @@ def test_only_what_data_give_a_reason_for_is_tried(queries):
 @pytest.mark.parametrize("option", [{"missing": "median"}, {"transform": "sqrt"}])
 def test_options_that_are_none_are_named(queries, option):
     (name,) = option
-    with pytest.raises(rw.ParameterError, match=f"{name} must be one of auto, "):
+    with pytest.raises(rw.ParameterError, match=f"{name} must be one of 'auto', "):
         rw.fit(queries, **option)
 
 

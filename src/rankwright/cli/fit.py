@@ -187,7 +187,7 @@ class _Job:
         from rankwright.fitting.folder import FILES
         from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS
         from rankwright.measures.conventions import convention_of
-        from rankwright.measures.measure import measures_of
+        from rankwright.measures.measure import one_measure
         from rankwright.selection.search import checked_rule
 
         check_at_least(2, folds=self.folds)
@@ -195,8 +195,7 @@ class _Job:
         check_probability("delta", self.delta)
         checked_rule(self.rule)
         convention_of(self.convention)
-        if len(measures_of(self.measure)) != 1:
-            raise ParameterError(f"--measure: rankers are chosen by one measure, not by {self.measure!r}")
+        one_measure(self.measure)
         check_one_of(MISSING_OPTIONS, missing=self.missing)
         check_one_of(TRANSFORM_OPTIONS, transform=self.transform)
         self._wanted_rankers()

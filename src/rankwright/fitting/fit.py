@@ -16,7 +16,7 @@ from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult
 from rankwright.fitting.work import Work
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.preparation.missing import MissingName
 from rankwright.preparation.transforms import TransformName
 from rankwright.selection.search import Rule, checked_rule
@@ -101,7 +101,7 @@ def fit(
     queries, others = as_parts(train, columns, validation=valid, test=test)
     given = {"train": queries, "valid": others["validation"], "test": others["test"]}
     options: dict[str, Any] = {
-        "measure": _one(measure),
+        "measure": one_measure(measure),
         "rankers": _checked_rankers(rankers),
         "folds": folds,
         "rule": checked_rule(rule),
@@ -116,13 +116,6 @@ def fit(
     }
     request = Request({role: each for role, each in given.items() if each is not None}, options)
     return Job(request, work or Work(None, ""), progress).run()
-
-
-def _one(measure: str | Measure) -> Measure:
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: rankers are chosen by one measure, not by {len(chosen)}")
-    return chosen[0]
 
 
 def _checked_rankers(rankers: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention
 from rankwright.measures.evaluation import Ranker, evaluate, json_number
 from rankwright.measures.judgments import judged_queries
-from rankwright.measures.measure import Measure, Values, measures_of
+from rankwright.measures.measure import Measure, Values, one_measure
 from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
 from rankwright.measures.tables import interval, number, plain_table, rich_table
 
@@ -63,7 +63,7 @@ def compare(
     level : the probability of calling any difference significant if all are due to chance; Holm's method corrects the
         p-values for testing several systems
     """
-    (chosen,) = _one_measure(measure)
+    chosen = one_measure(measure)
     if len(systems) < 2:
         raise ParameterError(f"systems: a comparison needs at least two, not {len(systems)}")
     if baseline is not None and baseline not in systems:
@@ -82,13 +82,6 @@ def _values(
         return evaluate(system, queries, measure, convention).values[measure]
     except DataError as error:
         raise DataError(f"system {name!r}: {error}") from None
-
-
-def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: a comparison looks at one measure, not {len(chosen)}")
-    return chosen
 
 
 @dataclass(frozen=True, eq=False)

@@ -183,3 +183,11 @@ def measures_of(measures: str | Measure | Iterable[str | Measure]) -> tuple[Meas
     if not chosen:
         raise ParameterError("measures: name at least one, such as ndcg@10")
     return tuple(dict.fromkeys(chosen))
+
+
+def one_measure(measure: str | Measure) -> Measure:
+    """A single measure, given as text or as it is."""
+    chosen = measures_of(measure)
+    if len(chosen) != 1:
+        raise ParameterError(f"measure: give one measure, not {len(chosen)} ({', '.join(map(str, chosen))})")
+    return chosen[0]

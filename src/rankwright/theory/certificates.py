@@ -17,7 +17,7 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.evaluation import Ranker, evaluate
-from rankwright.measures.measure import Measure, Values, measures_of
+from rankwright.measures.measure import Measure, Values, one_measure
 from rankwright.measures.tables import number, plain_table, rich_table
 from rankwright.rankers.leave_query_out import HeldOut
 from rankwright.theory.mean_bounds import (
@@ -89,7 +89,7 @@ def certificate(
     >>> round(certified.mean, 2), round(certified.bound, 2), certified.method
     (0.7, 0.68, 'betting')
     """
-    (chosen,) = _one_measure(measure)
+    chosen = one_measure(measure)
     check_probability("delta", delta)
     rules = convention_of(convention).but(**dict(chosen.options))
     low, high = _range(chosen, rules)
@@ -145,13 +145,6 @@ def _bounds(worth: Values, delta: float, is_exact: bool) -> dict[str, float]:
 
 
 # What is asked for
-
-
-def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: a certificate is for one measure, not {len(chosen)}")
-    return chosen
 
 
 def can_certify(measure: Measure, convention: Convention) -> bool:

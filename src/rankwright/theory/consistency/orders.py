@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.measures.ranked import RankedQueries
 from rankwright.types import Array
 
@@ -203,14 +203,6 @@ def point_mass(k: int, count: int) -> Distribution:
 
 
 # What a measure says
-
-
-def one_measure(measure: str | Measure) -> Measure:
-    """A single measure, given as text or as it is."""
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: give one, not {', '.join(map(str, chosen))}")
-    return chosen[0]
 
 
 class OrderTable:
