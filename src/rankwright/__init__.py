@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         nDCG,
         parse_measures,
     )
+    from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from rankwright.rankers.structured import StructuredRanker
     from rankwright.rankers.stump_model import StumpModel
     from rankwright.selection.search import search
-    from rankwright.solvers.trace import Iteration
 
 _NAMES = {
     "rankwright.data.files": ("read_queries", "read_scores", "write_queries"),
@@ -119,7 +119,7 @@ _NAMES = {
     "rankwright.rankers.structured": ("StructuredRanker",),
     "rankwright.rankers.stump_model": ("StumpModel",),
     "rankwright.selection.search": ("search",),
-    "rankwright.solvers.trace": ("Iteration",),
+    "rankwright.progress": ("Iteration", "Progress"),
 }
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -157,6 +157,7 @@ __all__ = [
     "ParameterError",
     "ParseError",
     "PreferenceGraph",
+    "Progress",
     "Queries",
     "QueryMinMaxScaler",
     "RankBoost",

@@ -182,7 +182,7 @@ def test_features_are_counted_and_not_columns(queries):
 
 def test_progress_comes_to_its_end_if_time_is_out(queries):
     told = []
-    rw.fit(queries, rankers=["rankrls"], budget=1e-9, progress=lambda what, done, total: told.append((done, total)))
+    rw.fit(queries, rankers=["rankrls"], budget=1e-9, progress=lambda now: told.append((now.done, now.total)))
     done, total = told[-1]
     assert done + 1 >= total
 

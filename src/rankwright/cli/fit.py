@@ -264,7 +264,7 @@ class _Job:
                     budget=self._seconds(),
                     seed=self.seed,
                     work=work,
-                    progress=None if bar is None else lambda what, done, total: bar(done, total, what),
+                    progress=bar,
                 )
             # That no other fit is there was checked before, and the folder has been locked since.
             with working("writing the report"):

@@ -10,7 +10,7 @@ from rankwright.data.as_queries import as_parts
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
 from rankwright.fitting.families import FAMILIES
-from rankwright.fitting.job import Job, Progress
+from rankwright.fitting.job import Job
 from rankwright.fitting.preparing import Auto
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult
@@ -19,6 +19,7 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, one_measure
 from rankwright.preparation.missing import MissingName
 from rankwright.preparation.transforms import TransformName
+from rankwright.progress import Tell
 from rankwright.selection.search import Rule, checked_rule
 
 RANKERS = tuple(family.name for family in FAMILIES)
@@ -47,7 +48,7 @@ def fit(
     budget: float | None = None,
     seed: int = 0,
     work: Work | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> FitResult:
     """Try the linear rankers, choose one by held-out queries, train it on all, and tell how good it is.
 
@@ -83,7 +84,7 @@ def fit(
     work : Work, optional
         Where to keep what is finished.
     progress : function, optional
-        Called with what is being trained, how many parts are done, in fractions, and how many there are.
+        Called with `Progress`: what is being trained, how many parts are done, in fractions, and how many there are.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.formula import linear_scores
 from rankwright.preparation.missing import MissingName
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
@@ -163,12 +164,12 @@ class GreedyRankRLS(LinearRanker):
         *,
         group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Select features and learn their weights.
 
         X may be `Queries`, which bring y and qid with them. ``group`` is how many rows each query has, instead of qid.
-        ``progress(done, total)`` is called after each step.
+        ``progress`` is called with `Progress` after each step.
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
@@ -188,7 +189,7 @@ class GreedyRankRLS(LinearRanker):
         selector = self._selector(data, plan, recorder)
         paths = []
         for position, alpha in enumerate(alphas):
-            tell = _progress(progress, position * plan.n_features, len(alphas) * plan.n_features)
+            tell = _counting(progress, position, len(alphas), plan.n_features)
             paths.append(self._path(selector, plan, float(alpha), recorder, tell))
         self._keep(paths, sizes, measures, rule, queries.n_features)
         self.passes_ = data.passes
@@ -360,7 +361,8 @@ class _Recorder:
         return steps
 
 
-def _progress(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int], None]:
+def _counting(progress: Tell | None, position: int, n_alphas: int, most: int) -> Callable[[int], None]:
+    """Tells how many features are selected for the λ at this position: all take as many."""
     if progress is None:
         return lambda size: None
-    return lambda size: progress(before + size, total)
+    return lambda size: progress(Progress(f"feature {size} of {most}", position * most + size, n_alphas * most))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -22,6 +21,7 @@ from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.preparation.formula import linear_scores
+from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.search import (
@@ -33,15 +33,12 @@ from rankwright.selection.search import (
     estimates,
 )
 from rankwright.solvers.linear_objective import LinearObjective
-from rankwright.solvers.trace import Iteration
 from rankwright.types import Array
 
 # Early stopping gives up after so many steps without a better validation measure.
 _PATIENCE = 3
 # The grid of λ, as powers of two times the scale of the data.
 _GRID = np.arange(-16.0, 9.0)
-
-Progress = Callable[[Iteration], None]
 
 
 class Solution(NamedTuple):
@@ -77,7 +74,7 @@ class PathRanker(LinearRanker):
         """The loss that the parameters describe, checked."""
 
     @abstractmethod
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, in their order."""
 
     def fit(
@@ -89,14 +86,14 @@ class PathRanker(LinearRanker):
         group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         sample_weight: npt.ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Learn the weights. X may be `Queries`, which bring y and qid with them.
 
         ``group`` is how many rows each query has, instead of qid. An alpha that is searched for is chosen on ``valid``
         if given, else by cross-validation over ``folds`` parts of the queries. ``sample_weight`` weighs queries: a
-        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with an
-        `Iteration` after every step of the solver.
+        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with
+        `Progress`, which holds an `Iteration`, after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight, group)
         features = FeatureProducts(task.queries)
@@ -108,6 +105,9 @@ class PathRanker(LinearRanker):
         on_folds: list[dict[Measure, Estimate]] = []
         if len(alphas) > 1 and task.valid is None:
             on_folds = self._cross_validated(task, alphas, progress)
+        if on_folds:
+            n_folds = min(self.folds, task.queries.n_queries)
+            progress = part_of(progress, "all queries", n_folds, n_folds + 1)
         solutions = self._path(task, features, alphas, progress)
         weights = np.stack([solution.weights for solution in solutions])
         on_valid: list[dict[Measure, Estimate]] = []
@@ -198,7 +198,7 @@ class PathRanker(LinearRanker):
         grid: Array = np.exp2(middle + _GRID)
         return grid
 
-    def _cross_validated(self, task: Task, alphas: Array, progress: Progress | None) -> list[dict[Measure, Estimate]]:
+    def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> list[dict[Measure, Estimate]]:
         """What measures say of each λ on queries that were not trained on, each query being left out once."""
         queries, n = task.queries, task.queries.n_queries
         if n < 2:
@@ -210,7 +210,7 @@ class PathRanker(LinearRanker):
         part = np.arange(n) % min(self.folds, n)
         for fold in range(min(self.folds, n)):
             inner = task.part(part != fold)
-            tell = None if progress is None else _in_fold(progress, fold + 1)
+            tell = None if progress is None else _in_fold(progress, fold + 1, min(self.folds, n))
             path = self._path(inner, FeatureProducts(inner.queries), alphas, tell)
             weights = np.stack([solution.weights for solution in path])
             rows = (part == fold)[queries.grouping.codes]
@@ -251,7 +251,7 @@ class Watch:
         ranker: PathRanker,
         task: Task,
         objective: _Minimised,
-        progress: Progress | None,
+        progress: Tell | None,
     ) -> None:
         self._task, self._objective, self._progress = task, objective, progress
         self._stops_early = ranker.early_stopping and task.valid is not None
@@ -267,7 +267,8 @@ class Watch:
         measure = self._measure(weights) if self._stops_early or self._progress else None
         if self._progress is not None:
             passes = self._objective.features.passes
-            self._progress(Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure))
+            told = Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure)
+            self._progress(Progress(f"step {self._step}", self._step, None, iteration=told))
         if not self._stops_early or measure is None:
             return False
         worth = -measure if self._task.measures[0].lower_is_better else measure
@@ -287,5 +288,10 @@ class Watch:
         return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
 
 
-def _in_fold(progress: Progress, fold: int) -> Progress:
-    return lambda iteration: progress(iteration._replace(fold=fold))
+def _in_fold(progress: Tell, fold: int, folds: int) -> Tell | None:
+    """Tells of the training without one part of the queries; that on all of them comes after the last part."""
+
+    def tell(now: Progress) -> None:
+        progress(now if now.iteration is None else now._replace(iteration=now.iteration._replace(fold=fold)))
+
+    return part_of(tell, f"fold {fold} of {folds}", fold - 1, folds + 1)

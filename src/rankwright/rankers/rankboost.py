@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +17,7 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
 from rankwright.rankers.stump_model import StumpRanker
@@ -27,7 +27,6 @@ from rankwright.types import Array, Columns
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
 
-Progress = Callable[[int, int], None]
 
 # Agreements that differ by less than this part are equal, and those smaller than it are 0: rounding does not decide.
 _SAME = 1e-12
@@ -147,13 +146,13 @@ class RankBoost(StumpRanker):
         group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         sample_weight: npt.ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Learn the stumps. X may be `Queries`, which bring y and qid with them.
 
         ``group`` is how many rows each query has, instead of qid. ``sample_weight`` weighs queries: a number for each
-        of them, in the order of their first rows, or one for each row. ``progress(done, total)`` is called after each
-        round.
+        of them, in the order of their first rows, or one for each row. ``progress`` is called with `Progress` after
+        each round.
         """
         self._check_parameters()
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
@@ -174,9 +173,7 @@ class RankBoost(StumpRanker):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), 1, or_else="None")
 
-    def _boosted(
-        self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Progress | None
-    ) -> BoostingPath:
+    def _boosted(self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Tell | None) -> BoostingPath:
         """All rounds, until there are enough, nothing is left to gain, or validation has not gained for long."""
         pairs = boosted_pairs(queries, of_query, self.weights)
         features = binned(queries.X, pairs.rows, self.n_thresholds)
@@ -198,7 +195,7 @@ class RankBoost(StumpRanker):
             if judge is not None:
                 judge.hear(int(features.features[best]), float(features.thresholds[best]), weight)
             if progress is not None:
-                progress(len(chosen), self.n_rounds)
+                progress(Progress("boosting", len(chosen), self.n_rounds))
             if abs(r) >= _MOST_AGREEMENT:  # all pairs are right, and would be by the same stump for ever
                 break
         return BoostingPath(

@@ -17,8 +17,10 @@ from rankwright.losses.position_weights import lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.tables import regularisation
 from rankwright.preparation.missing import MissingName
-from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
+from rankwright.progress import Tell, part_of
+from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
 from rankwright.solvers.bundle import minimise_by_bundle
@@ -194,7 +196,7 @@ class StructuredRanker(PathRanker):
             return task
         return replace(task, center=_regression(task))
 
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
         task = self._centred(task)
         losses = task.loss.on(task.queries, task.weights)
@@ -202,9 +204,10 @@ class StructuredRanker(PathRanker):
         solutions: list[Solution] = []
         calls = 0
         with one_thread_per_call():  # products of vectors are over before other threads have woken
-            for alpha in alphas[::-1].tolist():
+            for done, alpha in enumerate(alphas[::-1].tolist()):
                 objective = StructuredObjective(features, losses, alpha, task.center)
-                watch = Watch(self, task, objective, progress)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, objective, tell)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
                 calls += solutions[-1].state.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]

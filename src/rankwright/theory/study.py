@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from math import log
@@ -28,6 +28,7 @@ from rankwright.measures import PairwiseError, evaluate
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.measures.tables import plain_table, rich_table
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.report.chart import line_chart
 from rankwright.theory.bound import shown
@@ -36,7 +37,6 @@ from rankwright.theory.risk_bounds import Kind, risk_bound
 if TYPE_CHECKING:
     from rich.console import Group
 
-Progress = Callable[[float, float], None]
 
 _TEST_SHARE = 0.3
 _FEWEST, _STEP = 30, 10**0.5  # training queries at least, and from one size to the next by default
@@ -84,7 +84,7 @@ def study_bounds(
     delta: float = 0.05,
     convention: str | Convention = "default",
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> BoundStudy:
     """Train on more and more queries; hold bound, training risk and held-out risk against each other.
 
@@ -102,7 +102,7 @@ def study_bounds(
         Each bound holds with probability 1 − delta.
     seed : int
     progress : function, optional
-        Called with how many points are done, and how many there are.
+        Called with `Progress`: how many points are done, and how many there are.
     """
     check_probability("delta", delta)
     check_whole("repeats", repeats, 1)
@@ -121,7 +121,7 @@ def study_bounds(
             experiment = _Experiment(given[np.sort(drawn[:size])], held_out, chosen, convention, delta)
             points.append(experiment.point(repeat))
             if progress is not None:
-                progress(len(points), repeats * len(steps))
+                progress(Progress(f"{size:,} queries", len(points), repeats * len(steps)))
     return BoundStudy(str(chosen), delta, held_out.n_queries, tuple(points))
 
 
