@@ -172,10 +172,9 @@ def test_progress_tells_the_truth(loss):
         weights = ranker.path_.weights[[0.1, 10].index(alpha)]
         last = rw.evaluate(valid.X @ weights, valid, "ndcg@10").means[rw.nDCG @ 10]
         assert own[-1].measure == pytest.approx(last, abs=1e-12)
-    told, in_folds = [], []
-    rw.RankSVM(rw.search(0.1, 10), loss=loss, folds=3).fit(
-        X, y, qid=qid, progress=lambda now: in_folds.append(now.iteration)
-    )
+    told = []
+    rw.RankSVM(rw.search(0.1, 10), loss=loss, folds=3).fit(X, y, qid=qid, progress=told.append)
+    in_folds = [now.iteration for now in told]
     assert [fold for fold, _ in itertools.groupby(in_folds, lambda i: i.fold)] == [1, 2, 3, None]
     assert (told[0].what, told[0].done) == ("fold 1 of 3, λ = 10, step 1", 0)
     assert all(a.done <= b.done < b.total == 4 for a, b in itertools.pairwise(told))

@@ -12,7 +12,8 @@ import scipy.linalg
 
 from rankwright.data.products import FeatureProducts
 from rankwright.machine.blas import one_thread_per_call
-from rankwright.machine.threads import map_in_order, split_by_size, sum_over_query_ranges
+from rankwright.machine.runs import split_by_size
+from rankwright.machine.threads import map_in_order, sum_over_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.types import Array
 
