@@ -84,7 +84,7 @@ def export(
     """
     from rankwright.export import export_model
     from rankwright.export.exporting import TARGETS, takers_of
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
 
     check_one_of(TARGETS, to=to)
     values = (name, store, feature_set, table, dialect, nulls, query_column, dtype)

@@ -13,9 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.arrays import finite_numbers
 from rankwright.checks import check_bool, check_choice, check_positive, check_whole
-from rankwright.data.centred import check_magnitude
-from rankwright.data.products import FeatureProducts
+from rankwright.data.centred import centred_by_query
+from rankwright.data.finite import check_magnitude
+from rankwright.data.part import Part
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import Convention, convention_of
@@ -33,6 +36,7 @@ from rankwright.selection.search import (
     estimates,
 )
 from rankwright.solvers.linear_objective import LinearObjective
+from rankwright.solvers.sent_loss import SentLoss
 from rankwright.types import Array
 
 # Early stopping gives up after so many steps without a better validation measure.
@@ -74,7 +78,7 @@ class PathRanker(LinearRanker):
         """The loss that the parameters describe, checked."""
 
     @abstractmethod
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Tell | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, in their order."""
 
     def fit(
@@ -96,9 +100,9 @@ class PathRanker(LinearRanker):
         `Progress`, which holds an `Iteration`, after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight, group)
-        features = FeatureProducts(task.queries)
+        engine = engine_of(task.queries)
         is_free = isinstance(self.alpha, Search) and self.alpha.values is None
-        alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
+        alphas = checked_alphas(self.alpha, self._own_grid(task, engine) if is_free else ALPHAS)
         if len(alphas) > 1 and not task.measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         rule = checked_rule(self.rule)
@@ -108,7 +112,7 @@ class PathRanker(LinearRanker):
         if on_folds:
             n_folds = min(self.folds, task.queries.n_queries)
             progress = part_of(progress, "all queries", n_folds, n_folds + 1)
-        solutions = self._path(task, features, alphas, progress)
+        solutions = self._path(task, engine, alphas, progress)
         weights = np.stack([solution.weights for solution in solutions])
         on_valid: list[dict[Measure, Estimate]] = []
         if task.valid is not None:
@@ -123,7 +127,7 @@ class PathRanker(LinearRanker):
             objectives=np.array([solution.value for solution in solutions]),
             gaps=np.array([max(solution.gap, 0.0) for solution in solutions]),
         )
-        self._keep(solutions[chosen], float(alphas[chosen]), features.passes)
+        self._keep(solutions[chosen], float(alphas[chosen]), engine.passes)
         self._tell_of_gap()
         return self
 
@@ -150,7 +154,7 @@ class PathRanker(LinearRanker):
     def alpha_grid(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Array:
         """The values of λ that ``alpha=search()`` would choose from on these data, ascending."""
         task = self._task(X, y, qid, None, None)
-        return self._own_grid(task, FeatureProducts(task.queries))
+        return self._own_grid(task, engine_of(task.queries))
 
     # What is asked for
 
@@ -162,7 +166,7 @@ class PathRanker(LinearRanker):
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
         check_magnitude(queries)
-        weights = counting_weights(queries, sample_weight)
+        weights = counting_weights(queries.judgments, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
 
     def _check_parameters(self) -> None:
@@ -183,17 +187,14 @@ class PathRanker(LinearRanker):
 
     # The λ path
 
-    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
+    def _own_grid(self, task: Task, engine: Engine) -> Array:
         """Powers of two about the λ at which one step down the gradient, −∇loss(w₀)/λ, would spread scores by 1.
 
         So they fit, however many pairs there are, however these are weighed, and whatever the scale of the features.
         """
-        objective = LinearObjective(features, task.loss.on(task.queries, task.weights), 1.0, task.center)
-        point = objective.at(task.center)
-        grouping = task.queries.grouping
-        along = grouping.gather(linear_scores(task.queries.X, point.loss_gradient))
-        means = np.add.reduceat(along, grouping.offsets[:-1]) / task.queries.sizes
-        spread = float(np.std(along - np.repeat(means, task.queries.sizes)))  # within queries
+        point = LinearObjective(engine, task.sent_loss(), 1.0, task.center).at(task.center)
+        squares: float = engine.sum(_squared_spread, point.loss_gradient)
+        spread = float(np.sqrt(squares / engine.n_documents))  # within queries
         middle = np.round(np.log2(spread)) if 0 < spread < np.inf else 0.0
         grid: Array = np.exp2(middle + _GRID)
         return grid
@@ -211,7 +212,7 @@ class PathRanker(LinearRanker):
         for fold in range(min(self.folds, n)):
             inner = task.part(part != fold)
             tell = None if progress is None else _in_fold(progress, fold + 1, min(self.folds, n))
-            path = self._path(inner, FeatureProducts(inner.queries), alphas, tell)
+            path = self._path(inner, engine_of(inner.queries), alphas, tell)
             weights = np.stack([solution.weights for solution in path])
             rows = (part == fold)[queries.grouping.codes]
             scores[:, rows] = linear_scores(queries.X[rows], weights.T).T
@@ -230,6 +231,10 @@ class Task:
     measures: tuple[Measure, ...]
     convention: Convention
 
+    def sent_loss(self) -> SentLoss:
+        """The loss as parts of the data take it."""
+        return SentLoss(self.loss, self.weights)
+
     def part(self, which: npt.NDArray[np.bool_]) -> Task:
         """The same on some of the queries."""
         known = (self.loss, self.weights[which], self.center, None, self.measures, self.convention)
@@ -240,7 +245,7 @@ class _Minimised(Protocol):
     """An objective as far as those who watch know it."""
 
     alpha: float
-    features: FeatureProducts
+    engine: Engine
 
 
 class Watch:
@@ -266,7 +271,7 @@ class Watch:
         self._step += 1
         measure = self._measure(weights) if self._stops_early or self._progress else None
         if self._progress is not None:
-            passes = self._objective.features.passes
+            passes = self._objective.engine.passes
             told = Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure)
             self._progress(Progress(f"step {self._step}", self._step, None, iteration=told))
         if not self._stops_early or measure is None:
@@ -286,6 +291,14 @@ class Watch:
         deciding = task.measures[:1]
         scores = linear_scores(task.valid.X, weights)
         return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
+
+
+def _squared_spread(part: Part, weights: Array) -> float:
+    """Σ of squared scores, centred query by query."""
+    scores = np.empty(part.n_documents)
+    part.over_runs(lambda first, last: part.products.scores(first, last, weights, scores))
+    centred = centred_by_query(scores, part.offsets)
+    return float(centred @ centred)
 
 
 def _in_fold(progress: Tell, fold: int, folds: int) -> Tell | None:

@@ -14,11 +14,11 @@ from rankwright.checks import check_choice, check_positive, check_probability
 from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import Ranker, evaluate
+from rankwright.evaluation.tables import number, plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.evaluation import Ranker, evaluate
 from rankwright.measures.measure import Measure, Values, one_measure
-from rankwright.measures.tables import number, plain_table, rich_table
 from rankwright.rankers.leave_query_out import HeldOut
 from rankwright.theory.mean_bounds import (
     bernstein_bound,
