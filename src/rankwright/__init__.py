@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.stump_model import StumpModel
+    from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from rankwright.rankers.regression import RegressionRanker
     from rankwright.rankers.structured import StructuredRanker
     from rankwright.selection.search import search
-    from rankwright.solvers.trace import Iteration
 
 _NAMES = {
     "rankwright.data.files": ("read_queries", "read_scores", "write_queries"),
@@ -121,7 +121,7 @@ _NAMES = {
     "rankwright.rankers.regression": ("RegressionRanker",),
     "rankwright.rankers.structured": ("StructuredRanker",),
     "rankwright.selection.search": ("search",),
-    "rankwright.solvers.trace": ("Iteration",),
+    "rankwright.progress": ("Iteration", "Progress"),
 }
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -159,6 +159,7 @@ __all__ = [
     "ParameterError",
     "ParseError",
     "PreferenceGraph",
+    "Progress",
     "Queries",
     "QueryMinMaxScaler",
     "RankBoost",

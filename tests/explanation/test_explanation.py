@@ -541,7 +541,7 @@ def test_rankers_that_cannot_be_explained(queries):
         rw.explain(rw.RankRLS(), queries, "q0")
     with pytest.raises(rw.DataError, match="6 features, but the model has 2"):
         rw.explain(linear_model([1, 2]), queries, "q0")
-    with pytest.raises(rw.ParameterError, match="measure must be one"):
+    with pytest.raises(rw.ParameterError, match="measure: give one measure, not 2"):
         rw.explain(linear_model(WEIGHTS), queries, "q0", measure="map, ndcg@5")
 
 

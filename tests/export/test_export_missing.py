@@ -90,7 +90,7 @@ def test_query_columns_that_cannot_be():
             rw.export_model(scorer, "sql", query_column=name)
     with pytest.raises(rw.ParameterError, match="query_column is for sql, not for python"):
         rw.export_model(scorer, "python", query_column="qid")
-    with pytest.raises(rw.ParameterError, match="nulls must be one of model, zero, null, not 'skip'"):
+    with pytest.raises(rw.ParameterError, match="nulls must be one of 'model', 'zero', 'null', not 'skip'"):
         rw.export_model(scorer, "sql", nulls="skip")
 
 

@@ -95,5 +95,5 @@ def test_queries_that_a_convention_leaves_out_have_no_weight():
 
 def test_a_convention_that_does_not_exist_is_named():
     for loss in (OrderPreservingLoss, SquaredLoss):
-        with pytest.raises(rw.ParameterError, match=r"^convention must be one of default"):
+        with pytest.raises(rw.ParameterError, match=r"^convention must be one of 'default'"):
             loss(convention="letor5")

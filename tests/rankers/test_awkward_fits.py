@@ -99,7 +99,7 @@ def test_the_objective_never_rises_on_a_path():
     pairs = sum(1 for i in range(60) for j in range(60) if qid[i] == qid[j] and y[i] > y[j])
     seen = []
     rw.RankSVM(rw.search(1e-3, 1e4), loss="huber-hinge").fit(
-        X, y, qid=qid, valid=rw.Queries(X, y, qid), progress=seen.append
+        X, y, qid=qid, valid=rw.Queries(X, y, qid), progress=lambda now: seen.append(now.iteration)
     )
     assert max(iteration.objective for iteration in seen if iteration.alpha == 1e-3) <= pairs
 

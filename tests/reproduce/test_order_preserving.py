@@ -175,7 +175,7 @@ def test_letor_figures_are_those_of_lambda_by_map(collections, reproduction, sys
 
 def test_progress_tells_of_every_system(collections):
     told = []
-    run({"Yahoo": collections["Yahoo"]}, progress=lambda done, total: told.append((done, total)))
+    run({"Yahoo": collections["Yahoo"]}, progress=lambda now: told.append((now.done, now.total)))
     assert told == [*((pytest.approx(i / 9), 1) for i in range(1, 10)), (1, 1)]
 
 

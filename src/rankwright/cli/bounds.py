@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.model_data import read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
+from rankwright.cli.options import DATA_HELP, DataOptions, check_one_of, reads_data
 from rankwright.cli.output import print_json, print_lines, print_table, reading, working
 from rankwright.errors import DataError, ParameterError
 
@@ -143,15 +143,15 @@ def _options_for(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(kinds: Sequence[str], given: Mapping[str, Any], delta: float) -> None:
     """Refuse, before anything is read, what no kind can have."""
+    from rankwright.checks import check_probability
     from rankwright.losses.structured import checked_measure
-    from rankwright.theory.checks import check_choice, check_delta
     from rankwright.theory.risk_bounds import CONSTANTS
 
-    check_delta(delta)
+    check_probability("delta", delta)
     if "measure" in given:
         checked_measure(given["measure"])
     if "constants" in given:
-        check_choice("--constants", given["constants"], CONSTANTS)
+        check_one_of(CONSTANTS, constants=given["constants"])
     for name in given:
         if not any(name in _options_for(kind, given) for kind in kinds):
             raise ParameterError(f"--{name} has no effect with --kind {','.join(kinds)}: leave it out")

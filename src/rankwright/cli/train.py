@@ -291,8 +291,7 @@ def train(
 def _ranker_class(name: str) -> Any:
     import rankwright
 
-    if name not in RANKERS:
-        raise ParameterError(f"--ranker must be one of {', '.join(RANKERS)}, not {name!r}")
+    check_one_of(RANKERS, ranker=name)
     return getattr(rankwright, RANKERS[name])
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_probability
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.evaluation import Ranker, evaluate, json_number
@@ -19,7 +20,7 @@ from rankwright.evaluation.tables import interval, number, plain_table, rich_tab
 from rankwright.html import Block, notebook_html
 from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention
-from rankwright.measures.measure import Measure, Values, measures_of
+from rankwright.measures.measure import Measure, Values, one_measure
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -62,15 +63,13 @@ def compare(
     level : the probability of calling any difference significant if all are due to chance; Holm's method corrects the
         p-values for testing several systems
     """
-    (chosen,) = _one_measure(measure)
+    chosen = one_measure(measure)
     if len(systems) < 2:
         raise ParameterError(f"systems: a comparison needs at least two, not {len(systems)}")
     if baseline is not None and baseline not in systems:
         raise ParameterError(f"baseline: there is no system {baseline!r} among {', '.join(systems)}")
-    if test not in _TESTS:
-        raise ParameterError(f"test must be one of {', '.join(_TESTS)}, not {test!r}")
-    if not 0 < level < 1:
-        raise ParameterError(f"level must be between 0 and 1, not {level!r}")
+    check_choice("test", test, _TESTS)
+    check_probability("level", level)
     judged = judged_queries(systems.values(), queries, qid, group)
     values = {name: _values(name, system, judged, chosen, convention) for name, system in systems.items()}
     return Comparison(chosen, judged.query_ids, values, baseline, test, level)
@@ -83,13 +82,6 @@ def _values(
         return evaluate(system, queries, measure, convention).values[measure]
     except DataError as error:
         raise DataError(f"system {name!r}: {error}") from None
-
-
-def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: a comparison looks at one measure, not {len(chosen)}")
-    return chosen
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from rankwright.checks import is_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.evaluation.evaluation import evaluate, json_number
@@ -232,7 +233,7 @@ class Explanation:
         if rank == 1:
             raise ParameterError(f"document {self.documents[0].name!r} is the first already: it cannot rise")
         asked = rank - 1 if to_rank is None else to_rank
-        if not isinstance(asked, int | np.integer) or isinstance(asked, bool) or not 1 <= asked < rank:
+        if not is_whole(asked) or not 1 <= asked < rank:
             where = f"document {self.documents[rank - 1].name!r} is at rank {rank}"
             raise ParameterError(f"to_rank must be a whole number from 1 to {rank - 1}, as {where}, not {to_rank!r}")
         return self._rise(rank - 1, int(asked) - 1)
@@ -272,7 +273,7 @@ class Explanation:
         """The rank of a document that is named as in ``why``."""
         if isinstance(document, str):
             return self._find_text(document)
-        if isinstance(document, bool) or not isinstance(document, int | np.integer):
+        if not is_whole(document):
             raise ParameterError(f"document must be a rank or an id, not {document!r}")
         if not 1 <= document <= len(self.documents):
             raise ParameterError(f"query {self.query_id!r} has no rank {document}: it has 1 to {len(self.documents)}")

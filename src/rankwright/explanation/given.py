@@ -14,7 +14,7 @@ from rankwright.explanation.moves import Places
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.judgments.grouping import plain_values
 from rankwright.judgments.supervision import FullRanking, Grades, Supervision
-from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.models.model import Model
 from rankwright.models.model_of import not_wanted
 from rankwright.preparation.formula import Formula
@@ -66,10 +66,7 @@ def measure_of(measure: str | Measure | None, queries: Queries) -> Measure:
     """The measure as given, or one that suits the supervision."""
     if measure is None:
         measure = "ndcg@10" if isinstance(queries.supervision, Grades) else "wpd"
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure must be one, such as ndcg@10, not {len(chosen)}")
-    return chosen[0]
+    return one_measure(measure)
 
 
 def query_of(queries: Queries, query_id: Any) -> Queries:

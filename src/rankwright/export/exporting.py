@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from rankwright.checks import check_choice
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParameterError
@@ -100,8 +101,7 @@ def export_model(
       + -0.28...e0 * COALESCE("docs"."clicks", 0)
     )
     """
-    if to not in _WRITERS:
-        raise ParameterError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
+    check_choice("to", to, TARGETS)
     writer, takes = _WRITERS[to]
     options = _given(
         to,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_positive
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.losses import listwise_kernels
@@ -183,11 +184,8 @@ class ListwiseHinge(Loss):
 
     def __post_init__(self) -> None:
         self._hinge()
-        if self.reduce not in REDUCES:
-            raise ParameterError(f"reduce must be one of {', '.join(map(repr, REDUCES))}, not {self.reduce!r}")
-        is_number = isinstance(self.temperature, int | float | np.number) and not isinstance(self.temperature, bool)
-        if not (is_number and 0 < self.temperature < np.inf):
-            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
+        check_choice("reduce", self.reduce, REDUCES)
+        check_positive("temperature", self.temperature)
 
     def _hinge(self) -> StructuredHinge:
         return StructuredHinge(self.measure, self.position_weights, "convex", self.convention)

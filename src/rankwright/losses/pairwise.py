@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
 from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.judgments.supervision import FullRanking, PreferenceGraph
@@ -275,10 +276,8 @@ class PreorderLoss(Loss):
 
     def __post_init__(self) -> None:
         phi_of(self.phi)
-        if self.weights not in WEIGHTS:
-            raise ParameterError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, not {self.weights!r}")
-        if self.margin not in MARGINS:
-            raise ParameterError(f"margin must be one of {', '.join(map(repr, MARGINS))}, not {self.margin!r}")
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("margin", self.margin, MARGINS)
 
     @property
     def is_smooth(self) -> bool:

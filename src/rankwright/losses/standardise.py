@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_whole
 from rankwright.errors import ParameterError
 from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import FullRanking, PreferenceGraph, Supervision
@@ -100,12 +101,10 @@ def check_standardisation(name: object, cutoff: object, convention: str | Conven
     if wanted in ("err", "ap", "map"):
         told, one, other = _REFUSED[wanted.removeprefix("m")]
         raise ParameterError(_COUNTEREXAMPLE.format(name=told, one=one, other=other))
-    if not isinstance(name, str) or name not in _FUNCTIONS:
-        raise ParameterError(f"standardize must be one of {', '.join(map(repr, _FUNCTIONS))}, not {name!r}")
+    check_choice("standardize", name, _FUNCTIONS)
     if cutoff is None:
         return
-    if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or cutoff < 1:
-        raise ParameterError(f"cutoff must be a whole number of at least 1, or None, not {cutoff!r}")
+    check_whole("cutoff", cutoff, 1, or_else="None")
     if name not in ("dcg", "ndcg"):
         raise ParameterError(f"cutoff is for 'dcg' and 'ndcg', not for standardize={name!r}")
 

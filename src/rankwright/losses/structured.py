@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
 from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.losses import ndcg_kernels, precision_kernels
@@ -341,10 +342,8 @@ class StructuredHinge(Loss):
     def __post_init__(self) -> None:
         measure = checked_measure(self.measure)
         convention_of(self.convention)
-        for name, choices in (("bound", BOUNDS), ("rescale", RESCALES)):
-            if getattr(self, name) not in choices:
-                options = ", ".join(map(repr, choices))
-                raise ParameterError(f"{name} must be one of {options}, not {getattr(self, name)!r}")
+        check_choice("bound", self.bound, BOUNDS)
+        check_choice("rescale", self.rescale, RESCALES)
         position_weights_of(self.position_weights, measure, 1, np.ones(1))
 
     @property

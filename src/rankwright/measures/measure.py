@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_whole
 from rankwright.errors import ParameterError
 from rankwright.measures.conventions import Convention
 from rankwright.measures.of_function import OfFunction, OfRankedGrades
@@ -19,6 +20,8 @@ from rankwright.measures.ranked import RankedQueries
 Values = npt.NDArray[np.float64]
 Compute = Callable[[RankedQueries, int | None, Convention], Values]
 Cutoff = Literal["none", "optional", "required"]
+
+_LARGEST_CUTOFF = 2**31 - 1  # kernels count positions in 32 bits
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ class Measure:
     def __matmul__(self, cutoff: int) -> Measure:
         if self._definition.cutoff == "none":
             raise ParameterError(f"{self.name} takes no cutoff")
-        if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or not 1 <= cutoff < 2**31:
-            raise ParameterError(f"the cutoff of {self.name} must be a whole number of at least 1, not {cutoff!r}")
+        check_whole(f"the cutoff of {self.name}", cutoff, 1, _LARGEST_CUTOFF)
         return replace(self, cutoff=int(cutoff))
 
     def __call__(self, **options: Any) -> Measure:
@@ -171,8 +173,7 @@ def new_measure(
         raise ParameterError(f"name: {name!r} is a measure of Rankwright: choose another")
     if not callable(function):
         raise ParameterError(f"function must be a function of grades and a cutoff, not {function!r}")
-    if cutoff not in get_args(Cutoff):
-        raise ParameterError(f"cutoff must be one of {', '.join(map(repr, get_args(Cutoff)))}, not {cutoff!r}")
+    check_choice("cutoff", cutoff, get_args(Cutoff))
     measure = _measure(name, OfFunction(name, function), cutoff=cutoff, lower_is_better=lower_is_better)
     _ALIASES[name.lower()] = measure
     return measure
@@ -227,3 +228,11 @@ def measures_of(measures: str | Measure | Iterable[str | Measure]) -> tuple[Meas
     if not chosen:
         raise ParameterError("measures: name at least one, such as ndcg@10")
     return tuple(dict.fromkeys(chosen))
+
+
+def one_measure(measure: str | Measure) -> Measure:
+    """A single measure, given as text or as it is."""
+    chosen = measures_of(measure)
+    if len(chosen) != 1:
+        raise ParameterError(f"measure: give one measure, not {len(chosen)} ({', '.join(map(str, chosen))})")
+    return chosen[0]

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rankwright._version import __version__
+from rankwright.checks import is_number, is_whole
 from rankwright.data.fingerprints import Fingerprints, sketched
 from rankwright.data.paths import input_file
 from rankwright.errors import ParseError
@@ -204,13 +205,13 @@ class ModelReader:
 
     def whole(self, value: Any, what: str, *, least: int) -> int:
         """A whole number, not below the least."""
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not is_whole(value) or value < least:
             self.refuse(f"{what} must be a whole number of at least {least}, not {self.shown(value)}")
         return value
 
     def number(self, value: Any, what: str) -> float:
         """A number, as float64."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if not is_number(value):
             self.refuse(f"{what} must be a number, not {self.shown(value)}")
         try:
             return float(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from rankwright.checks import check_choice
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.finite import check_features
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
@@ -95,8 +96,7 @@ class LinearRanker(LinearScorer, Ranker):
     preparation_: Preparation | None = None
 
     def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
-        if self.missing not in MISSING:
-            raise ParameterError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {self.missing!r}")
+        check_choice("missing", self.missing, MISSING)
         self.preparation_ = unscaled_preparation(queries, missing=self.missing) if has_missing else None
 
     def _prepared(self, queries: AnyQueries) -> AnyQueries:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from rankwright.checks import check_choice
 from rankwright.data.finite import check_features, check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, in_memory
@@ -92,8 +93,8 @@ class KernelRankRLS(ClosedFormRanker):
     def _kernel(self, x: Any) -> Array:
         """k between the rows of x and the training documents."""
         own = callable(self.kernel)
-        if not own and self.kernel not in KERNELS:
-            raise ParameterError(f"kernel must be one of {', '.join(KERNELS)}, or a function, not {self.kernel!r}")
+        if not own:
+            check_choice("kernel", self.kernel, KERNELS, or_else="a function")
         parameters = {} if own else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(matrix, dtype=np.float64)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.evaluation.evaluation import Evaluation, evaluate
@@ -66,8 +67,7 @@ def leave_query_out(
         raise ParameterError(
             f"ranker must be RankRLS, KernelRankRLS or RegressionRanker, which have a closed form, not {ranker!r}"
         )
-    if not isinstance(queries, Queries):
-        raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
+    checked_queries(queries)
     values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
     untrained = clone(ranker)
     untrained._note_preparation(queries, has_missing=first_look(queries, takes_powers=False).has_missing)

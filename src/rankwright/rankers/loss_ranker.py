@@ -13,10 +13,12 @@ from rankwright.data.part import Part
 from rankwright.data.streams.streamed import in_memory
 from rankwright.engines.engine import Engine
 from rankwright.errors import ParameterError
+from rankwright.evaluation.tables import regularisation
 from rankwright.losses.phi import huber_hinge
 from rankwright.machine.blas import one_thread_per_call
+from rankwright.progress import Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS
-from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
+from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.selection.search import Search, checked_alphas
 from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
@@ -44,14 +46,15 @@ class LossRanker(PathRanker):
     _solvers = ("newton", "sgd")
     _stream: Stream
 
-    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest, each one the start of the next."""
         loss = task.sent_loss()
         solutions: list[Solution] = []
         with one_thread_per_call():  # products of vectors are over before other threads have woken
-            for alpha in alphas[::-1].tolist():
+            for done, alpha in enumerate(alphas[::-1].tolist()):
                 objective = LinearObjective(engine, loss, alpha, task.center)
-                watch = Watch(self, task, objective, progress)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, objective, tell)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
         return solutions[::-1]
 

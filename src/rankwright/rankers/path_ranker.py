@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwright.arrays import finite_numbers
+from rankwright.checks import check_bool, check_choice, check_positive, check_whole
 from rankwright.data.centred import centred_by_query
 from rankwright.data.part import Part
 from rankwright.data.streams.streamed import AnyQueries
@@ -21,6 +23,7 @@ from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
+from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.judging import Judge
@@ -34,15 +37,12 @@ from rankwright.selection.search import (
 )
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.sent_loss import SentLoss
-from rankwright.solvers.trace import Iteration
 from rankwright.types import Array
 
 # Early stopping gives up after so many steps without a better validation measure.
 _PATIENCE = 3
 # The grid of λ, as powers of two times the scale of the data.
 _GRID = np.arange(-16.0, 9.0)
-
-Progress = Callable[[Iteration], None]
 
 
 class Solution(NamedTuple):
@@ -79,7 +79,7 @@ class PathRanker(LinearRanker):
         """The loss that the parameters describe, checked."""
 
     @abstractmethod
-    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, in their order."""
 
     def fit(
@@ -91,14 +91,14 @@ class PathRanker(LinearRanker):
         group: npt.ArrayLike | None = None,
         valid: AnyQueries | None = None,
         sample_weight: npt.ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Learn the weights. X may be `Queries`, which bring y and qid with them.
 
         ``group`` is how many rows each query has, instead of qid. An alpha that is searched for is chosen on ``valid``
         if given, else by cross-validation over ``folds`` parts of the queries. ``sample_weight`` weighs queries: a
-        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with an
-        `Iteration` after every step of the solver.
+        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with
+        `Progress`, which holds an `Iteration`, after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight, group)
         engine = engine_of(task.queries)
@@ -110,6 +110,9 @@ class PathRanker(LinearRanker):
         on_folds: list[dict[Measure, Estimate]] = []
         if len(alphas) > 1 and task.valid is None:
             on_folds = self._cross_validated(task, alphas, progress)
+        if on_folds:
+            n_folds = min(self.folds, task.queries.n_queries)
+            progress = part_of(progress, "all queries", n_folds, n_folds + 1)
         solutions = self._path(task, engine, alphas, progress)
         weights = _weights(solutions)
         on_valid: list[dict[Measure, Estimate]] = []
@@ -129,7 +132,7 @@ class PathRanker(LinearRanker):
         return self
 
     def path(
-        self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike, *, progress: Progress | None = None
+        self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike, *, progress: Tell | None = None
     ) -> Array:
         """The weights of training columns for each λ (λ × columns), in the order given; nothing is judged or chosen."""
         wanted = given_alphas(alphas)
@@ -177,34 +180,19 @@ class PathRanker(LinearRanker):
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
 
     def _check_parameters(self) -> None:
-        if self.solver not in self._solvers:
-            known = ", ".join(map(repr, self._solvers))
-            raise ParameterError(f"solver must be one of {known}, not {self.solver!r}")
-        number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
-        if not number or not 0 < self.tol < np.inf:
-            raise ParameterError(f"tol must be a finite number above 0, not {self.tol!r}")
-        if not isinstance(self.early_stopping, bool):
-            raise ParameterError(f"early_stopping must be True or False, not {self.early_stopping!r}")
-        for name, least in (("max_iter", 1), ("folds", 2)):
-            value = getattr(self, name)
-            if name == "max_iter" and value is None:
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        check_choice("solver", self.solver, self._solvers)
+        check_positive("tol", self.tol)
+        check_bool("early_stopping", self.early_stopping)
+        check_whole("folds", self.folds, 2)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, 1, or_else="None")
 
     def _center(self, n_columns: int) -> Array:
         """w₀ for columns of training: as given for features, and 0 for those that tell where a feature is missing."""
         padded = np.zeros(n_columns)
         if self.center is None:
             return padded
-        try:
-            center = np.array(self.center, dtype=np.float64)
-        except (TypeError, ValueError):
-            center = np.array(np.nan)
-        n_features = self.n_features_in_
-        if center.shape != (n_features,) or not np.isfinite(center).all():
-            raise ParameterError(f"center must be {n_features} finite numbers, one for each feature")
-        padded[:n_features] = center
+        padded[: self.n_features_in_] = finite_numbers("center", self.center, self.n_features_in_, "feature")
         return padded
 
     # The λ path
@@ -221,12 +209,13 @@ class PathRanker(LinearRanker):
         grid: Array = np.exp2(middle + _GRID)
         return grid
 
-    def _cross_validated(self, task: Task, alphas: Array, progress: Progress | None) -> list[dict[Measure, Estimate]]:
+    def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> list[dict[Measure, Estimate]]:
         """What measures say of each λ on queries that were not trained on, each query being left out once."""
+        n_folds = min(self.folds, task.queries.n_queries)
 
         def weights_of(fold: int, which: npt.NDArray[np.bool_]) -> Array:
             inner = task.part(which)
-            tell = None if progress is None else _in_fold(progress, fold)
+            tell = None if progress is None else _in_fold(progress, fold, n_folds)
             return _weights(self._path(inner, engine_of(inner.queries), alphas, tell))
 
         return task.judge.estimates(task.judge.cross_validated(task.queries, self.folds, weights_of))
@@ -273,7 +262,7 @@ class Watch:
         ranker: PathRanker,
         task: Task,
         objective: _Minimised,
-        progress: Progress | None,
+        progress: Tell | None,
     ) -> None:
         self._task, self._objective, self._progress = task, objective, progress
         self._stops_early = ranker.early_stopping and task.valid is not None
@@ -289,7 +278,8 @@ class Watch:
         measure = self._measure(weights) if self._stops_early or self._progress else None
         if self._progress is not None:
             passes = self._objective.engine.passes
-            self._progress(Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure))
+            told = Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure)
+            self._progress(Progress(f"step {self._step}", self._step, None, iteration=told))
         if not self._stops_early or measure is None:
             return False
         worth = -measure if self._task.measures[0].lower_is_better else measure
@@ -320,5 +310,10 @@ def _squared_spread(part: Part, weights: Array) -> float:
     return float(centred @ centred)
 
 
-def _in_fold(progress: Progress, fold: int) -> Progress:
-    return lambda iteration: progress(iteration._replace(fold=fold))
+def _in_fold(progress: Tell, fold: int, folds: int) -> Tell | None:
+    """Tells of the training without one part of the queries; that on all of them comes after the last part."""
+
+    def tell(now: Progress) -> None:
+        progress(now if now.iteration is None else now._replace(iteration=now.iteration._replace(fold=fold)))
+
+    return part_of(tell, f"fold {fold} of {folds}", fold - 1, folds + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.checks import check_whole
 from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import in_memory
@@ -20,6 +20,7 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.models.model import about
 from rankwright.models.stump_model import StumpModel, StumpScorer
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
@@ -29,7 +30,6 @@ from rankwright.types import Array, Columns
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
 
-Progress = Callable[[int, int], None]
 
 # Agreements that differ by less than this part are equal, and those smaller than it are 0: rounding does not decide.
 _SAME = 1e-12
@@ -149,19 +149,20 @@ class RankBoost(StumpScorer, Ranker):
         group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         sample_weight: npt.ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Learn the stumps. X may be `Queries`, which bring y and qid with them.
 
         ``group`` is how many rows each query has, instead of qid. ``sample_weight`` weighs queries: a number for each
-        of them, in the order of their first rows, or one for each row. ``progress(done, total)`` is called after each
-        round.
+        of them, in the order of their first rows, or one for each row. ``progress`` is called with `Progress` after
+        each round.
         """
         self._check_parameters()
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         why = ("RankBoost", "RankSVM or another linear ranker")
         queries = in_memory(self._training_queries(in_memory(X, *why), y, qid, group), *why)
-        held_out = None if valid is None else in_memory(self._validation_queries(in_memory(valid, *why)), *why)
+        valid_queries = None if valid is None else self._validation_queries(in_memory(valid, *why))
+        held_out = None if valid_queries is None else in_memory(valid_queries, *why)
         if self.patience is not None and (held_out is None or not measures):
             raise ParameterError("patience needs validation queries (fit(…, valid=…)) and a measure")
         if queries.n_documents == 0 or queries.n_features == 0:
@@ -173,16 +174,12 @@ class RankBoost(StumpScorer, Ranker):
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("n_rounds", "n_thresholds", "patience"):
-            value = getattr(self, name)
-            if value is None and name != "n_rounds":
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        check_whole("n_rounds", self.n_rounds, 1)
+        for name in ("n_thresholds", "patience"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 1, or_else="None")
 
-    def _boosted(
-        self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Progress | None
-    ) -> BoostingPath:
+    def _boosted(self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Tell | None) -> BoostingPath:
         """All rounds, until there are enough, nothing is left to gain, or validation has not gained for long."""
         pairs = boosted_pairs(queries, of_query, self.weights)
         features = binned(queries.X, pairs.rows, self.n_thresholds)
@@ -204,7 +201,7 @@ class RankBoost(StumpScorer, Ranker):
             if judge is not None:
                 judge.hear(int(features.features[best]), float(features.thresholds[best]), weight)
             if progress is not None:
-                progress(len(chosen), self.n_rounds)
+                progress(Progress("boosting", len(chosen), self.n_rounds))
             if abs(r) >= _MOST_AGREEMENT:  # all pairs are right, and would be by the same stump for ever
                 break
         return BoostingPath(

@@ -12,13 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.tables import regularisation
 from rankwright.losses.loss import Loss
 from rankwright.losses.position_weights import PositionPlanes, lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
-from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
+from rankwright.progress import Tell, part_of
+from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
 from rankwright.solvers.bundle import minimise_by_bundle
@@ -194,7 +196,7 @@ class StructuredRanker(PathRanker):
             return task
         return replace(task, center=_regression(task))
 
-    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
         task = self._centred(task)
         whole = engine.whole("structured losses look at all queries at once")
@@ -203,9 +205,10 @@ class StructuredRanker(PathRanker):
         solutions: list[Solution] = []
         calls = 0
         with one_thread_per_call():  # products of vectors are over before other threads have woken
-            for alpha in alphas[::-1].tolist():
+            for done, alpha in enumerate(alphas[::-1].tolist()):
                 objective = StructuredObjective(engine, whole, losses, alpha, task.center)
-                watch = Watch(self, task, objective, progress)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, objective, tell)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
                 calls += solutions[-1].state.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]

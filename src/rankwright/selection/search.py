@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_positive
 from rankwright.errors import ParameterError
 from rankwright.evaluation.per_query import measure_values
 from rankwright.judgments.judgments import Judged, Judgments, judgments_of
@@ -103,8 +104,7 @@ def _worth(mean: float, lower_is_better: bool) -> float:
 
 def checked_rule(rule: Any) -> Rule:
     """The parameter ``rule``, checked."""
-    if rule not in RULES:
-        raise ParameterError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
+    check_choice("rule", rule, RULES)
     chosen: Rule = rule
     return chosen
 
@@ -120,9 +120,8 @@ def checked_alphas(alpha: Any, grid: npt.NDArray[np.float64]) -> npt.NDArray[np.
     """The values of λ to fit, in ascending order: one, those of a search, or the estimator's grid."""
     if isinstance(alpha, Search):
         return np.unique(_positive(grid if alpha.values is None else alpha.values, alpha))
-    if not isinstance(alpha, int | float | np.integer | np.floating) or isinstance(alpha, bool):
-        raise ParameterError(f"alpha must be a number above 0, or search(…), not {alpha!r}")
-    return _positive([alpha], alpha)
+    check_positive("alpha", alpha, or_else="search(…)")
+    return np.array([alpha], np.float64)
 
 
 def given_alphas(alphas: Any) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from rankwright.engines.engine import Engine
-from rankwright.machine.threads import split_by_size
+from rankwright.machine.runs import split_by_size
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.types import Array
 

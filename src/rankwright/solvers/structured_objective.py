@@ -9,7 +9,8 @@ from rankwright.engines.engine import Engine
 from rankwright.errors import DataError
 from rankwright.losses.loss import Point
 from rankwright.losses.structured import StructuredLosses
-from rankwright.machine.threads import for_query_ranges, split_by_size, sum_over_query_ranges
+from rankwright.machine.runs import split_by_size
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.types import Array
 
 _MOST_PARTS, _LEAST_DOCUMENTS = 64, 256

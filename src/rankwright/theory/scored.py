@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import QueryBlocks
 from rankwright.errors import DataError, ParameterError
 from rankwright.models.model_of import model_of, not_wanted
-from rankwright.theory.checks import check_queries
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
 from rankwright.types import Array
@@ -37,8 +37,7 @@ class ScoredQueries:
         formula = model.formula()
         if formula is None:
             raise not_wanted(wanted, ranker, "the bounds are for classes of linear functions")
-        check_queries(queries)
-        if queries.n_documents == 0:
+        if checked_queries(queries).n_documents == 0:
             raise DataError("there are no queries to bound a risk with")
         self.queries = queries
         self.scores = model.predict(queries)

@@ -18,7 +18,7 @@ from rankwright.data.streams.sizes import bytes_of, memory_limit, told_bytes
 from rankwright.data.streams.source import Source, cut
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.judgments import Judgments
-from rankwright.types import Progress
+from rankwright.progress import Progress, Tell
 
 Map = Callable[[Queries], Queries]
 
@@ -122,11 +122,11 @@ class StreamedQueries:
 
     # Reading
 
-    def parts(self, progress: Progress | None = None) -> Generator[Queries]:
+    def parts(self, progress: Tell | None = None) -> Generator[Queries]:
         """One reading of all queries: parts of whole queries, one after the other, always cut alike.
 
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
-        left by ``break`` or an error does so by itself). ``progress`` is told how many bytes are done, and of how many.
+        left by ``break`` or an error does so by itself). ``progress`` is called with `Progress`, in bytes.
         """
         total = self.n_documents * self._row_bytes
         done = 0.0
@@ -135,7 +135,7 @@ class StreamedQueries:
                 yield part
                 done += part.n_documents * self._row_bytes
                 if progress is not None:
-                    progress(done, total)
+                    progress(Progress("reading", done, total, in_bytes=True))
 
     def in_memory(self) -> Queries:
         """All of them as :class:`~rankwright.Queries`, whatever memory that takes."""

@@ -17,14 +17,13 @@ from rankwright.losses.loss import Loss
 from rankwright.losses.standardise import standardised
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.theory.consistency.orders import (
     Number,
     Order,
     OrderTable,
     SupervisionSet,
     distribution_of,
-    one_measure,
     orders_of_scores,
 )
 from rankwright.theory.consistency.standardisation import number_text

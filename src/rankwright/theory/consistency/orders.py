@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.evaluation.per_query import measure_values
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.types import Array
 
 Mask = npt.NDArray[np.bool_]
@@ -97,8 +98,7 @@ class SupervisionSet:
 
 def check_items(n: int) -> int:
     """Refuse a number of items whose orders cannot be gone through."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"items must be a whole number of at least 1, not {n!r}")
+    check_whole("items", n, 1)
     if n > MOST_ITEMS:
         raise ParameterError(
             f"items: {n} are too many. Every one of their {factorial(n):,} orders (n!) is looked at under every "
@@ -203,14 +203,6 @@ def point_mass(k: int, count: int) -> Distribution:
 
 
 # What a measure says
-
-
-def one_measure(measure: str | Measure) -> Measure:
-    """A single measure, given as text or as it is."""
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: give one, not {', '.join(map(str, chosen))}")
-    return chosen[0]
 
 
 class OrderTable:

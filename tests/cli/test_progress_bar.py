@@ -58,16 +58,17 @@ def test_it_moves_while_nothing_is_told(tmp_path):
     """The spinner turns in one long step that does not call back."""
     script = (
         "import time; from rankwright.cli.progress import progress_bar\n"
+        "from rankwright.progress import Progress\n"
         "with progress_bar('reading [bold]all[/]') as bar:\n"
-        "    bar(1, 3, 'training [red]one[/]')\n"
+        "    bar(Progress('training [red]one[/]', 1, 3))\n"
         "    time.sleep(1)\n"
-        "    bar(2.5, 3)\n"
+        "    bar(Progress('training [red]one[/]', 2.5, 3))\n"
         "    time.sleep(0.3)\n"
     )
     lines = [line for line in seen_on_a_terminal(["-c", script], cwd=tmp_path) if "━" in line]
     spinners = {line[0] for line in lines if "training [red]one[/]" in line and "1/3" in line}
     assert len(spinners) > 3
-    assert any("training [red]one[/]" in line and "2/3" in line for line in lines)  # what is at work stays
+    assert any("training [red]one[/]" in line and "2/3" in line for line in lines)
 
 
 def test_elsewhere_there_is_no_bar(tmp_path):
