@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler, normalised
     from rankwright.data.parquet import read_parquet, write_parquet
     from rankwright.data.queries import Queries
+    from rankwright.data.streams.opening import open_queries, remove_cache
+    from rankwright.data.streams.streamed import StreamedQueries
     from rankwright.data.svmlight import read_svmlight, write_svmlight
     from rankwright.errors import (
         DataError,
@@ -50,18 +52,18 @@ if TYPE_CHECKING:
         new_measure,
         parse_measures,
     )
+    from rankwright.models.linear_model import LinearModel
+    from rankwright.models.model_file import load_model, save_model
+    from rankwright.models.stump_model import StumpModel
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.model_file import load_model, save_model
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
     from rankwright.rankers.ranksvm import RankSVM
     from rankwright.rankers.regression import RegressionRanker
     from rankwright.rankers.structured import StructuredRanker
-    from rankwright.rankers.stump_model import StumpModel
     from rankwright.selection.search import search
     from rankwright.solvers.trace import Iteration
 
@@ -72,6 +74,8 @@ _NAMES = {
     "rankwright.data.normalise": ("GlobalStandardScaler", "QueryMinMaxScaler", "normalised"),
     "rankwright.data.parquet": ("read_parquet", "write_parquet"),
     "rankwright.data.queries": ("Queries",),
+    "rankwright.data.streams.opening": ("open_queries", "remove_cache"),
+    "rankwright.data.streams.streamed": ("StreamedQueries",),
     "rankwright.judgments.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.datasets": ("datasets",),
@@ -104,18 +108,18 @@ _NAMES = {
         "new_measure",
         "parse_measures",
     ),
+    "rankwright.models.linear_model": ("LinearModel",),
+    "rankwright.models.model_file": ("load_model", "save_model"),
+    "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
-    "rankwright.rankers.linear_model": ("LinearModel",),
-    "rankwright.rankers.model_file": ("load_model", "save_model"),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
     "rankwright.rankers.rankrls": ("RankRLS",),
     "rankwright.rankers.ranksvm": ("RankSVM",),
     "rankwright.rankers.regression": ("RegressionRanker",),
     "rankwright.rankers.structured": ("StructuredRanker",),
-    "rankwright.rankers.stump_model": ("StumpModel",),
     "rankwright.selection.search": ("search",),
     "rankwright.solvers.trace": ("Iteration",),
 }
@@ -163,6 +167,7 @@ __all__ = [
     "RankwrightError",
     "Recall",
     "RegressionRanker",
+    "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
     "ZeroOne",
@@ -181,11 +186,13 @@ __all__ = [
     "nDCG",
     "new_measure",
     "normalised",
+    "open_queries",
     "parse_measures",
     "read_parquet",
     "read_queries",
     "read_scores",
     "read_svmlight",
+    "remove_cache",
     "save_model",
     "search",
     "theory",

@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
 
 import rankwright as rw
+from rankwright.models.linear_model import LinearModel
+from rankwright.models.stump_model import StumpModel
 from rankwright.preparation.formula import Formula
-from rankwright.rankers.linear_model import LinearModel
-from rankwright.rankers.stump_model import StumpModel
 
 NAMES = ["bm25", "title [tf]", "pagerank", "age", "terms", "unused"]
 WEIGHTS = np.array([0.7, -0.4, 1.3, 0.05, 0.9, 0.0])

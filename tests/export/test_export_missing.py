@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright.models.prepared import model_of_features
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.preparation import prepare
 from rankwright.preparation.transforms import Log, Quantile
-from rankwright.rankers.prepared import model_of_features
 from tests.export import engines
 from tests.export.models import filled, of_formula
 from tests.export.plain_formula import TRANSFORMS, by_hand, holey_documents, nulls

@@ -84,7 +84,7 @@ def export(
     """
     from rankwright.export import export_model
     from rankwright.export.exporting import TARGETS, takers_of
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
 
     if to not in TARGETS:
         raise ParameterError(f"--to must be one of {', '.join(TARGETS)}, not {to!r}")

@@ -204,9 +204,9 @@ def train(
     from rankwright.cli.training_report import report_of
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.models.model_file import save_model
+    from rankwright.models.prepared import model_of_features
     from rankwright.preparation.missing import MISSING
-    from rankwright.rankers.model_file import save_model
-    from rankwright.rankers.prepared import model_of_features
     from rankwright.selection.search import checked_rule, search
 
     check_at_least(
@@ -379,7 +379,7 @@ def _warning_by_report() -> Iterator[None]:
 
 def _record(learner: Any, report: TrainingReport, data: list[dict[str, Any]]) -> dict[str, Any]:
     """What the model file says of its training."""
-    from rankwright.rankers.training_record import training_record
+    from rankwright.models.training_record import training_record
 
     figures = report.to_dict()
     judged_on, measures = figures.pop("judged_on"), figures.pop("measures")

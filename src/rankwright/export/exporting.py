@@ -21,8 +21,7 @@ from rankwright.export.ranklib import to_ranklib
 from rankwright.export.solr import to_solr
 from rankwright.export.sql import to_sql
 from rankwright.export.vespa import to_vespa
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.stump_model import StumpRanker
+from rankwright.models.scorer import Scorer
 
 # What each target writes, and which parameters it takes.
 _WRITERS: dict[str, tuple[Callable[..., str | bytes], tuple[str, ...]]] = {
@@ -41,7 +40,7 @@ _WITHOUT_INTERCEPT = ("solr", "elasticsearch", "opensearch")
 
 
 def export_model(
-    model: LinearRanker | StumpRanker | Pipeline,
+    model: Scorer | Pipeline,
     to: str,
     *,
     out: str | os.PathLike[str] | None = None,

@@ -23,8 +23,8 @@ from rankwright.fitting.preparing import How, Tried, preparations_of
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult, LeftOut
 from rankwright.fitting.work import Arrays, Work
+from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import linear_scores
-from rankwright.rankers.linear_model import LinearModel
 from rankwright.types import Array
 
 Progress = Callable[[str, float, int], None]

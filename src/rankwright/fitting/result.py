@@ -22,7 +22,7 @@ from rankwright.fitting.request import Request
 from rankwright.fitting.summary import FitSummary, notes_on_grids
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
-from rankwright.rankers.linear_model import LinearModel
+from rankwright.models.linear_model import LinearModel
 from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
 from rankwright.types import Array

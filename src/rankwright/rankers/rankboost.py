@@ -11,15 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.centred import check_features
+from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
+from rankwright.models.model import about
+from rankwright.models.stump_model import StumpModel, StumpScorer
+from rankwright.rankers.base import Ranker
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.rankers.stump_model import StumpRanker
 from rankwright.selection.search import Estimate, estimates, first_best, optional_measures
 from rankwright.types import Array, Columns
 
@@ -76,7 +78,7 @@ class BoostingPath:
         return as_backend(pa.table(columns), backend)
 
 
-class RankBoost(StumpRanker):
+class RankBoost(StumpScorer, Ranker):
     r"""H = Σ_t α_t [x_{f_t} > θ_t], to make Σ over pairs y_i > y_j of w_ij e^{H_j − H_i} small (Freund et al. 2003).
 
         r = Σ_{y_i > y_j} D_ij (h(x_i) − h(x_j)),   α = ½ ln((1 + r) / (1 − r))
@@ -216,6 +218,11 @@ class RankBoost(StumpRanker):
         self.stump_features_, self.stump_thresholds_ = path.features[:n_rounds], path.thresholds[:n_rounds]
         self.stump_weights_, self.n_rounds_ = path.weights[:n_rounds], n_rounds
         self.loss_ = float(path.losses[n_rounds])
+
+    def model(self) -> StumpModel:
+        """What it has learned, apart from how it was trained."""
+        stumps = self.stumps()
+        return StumpModel.of(*stumps, n_features=self.n_features_in_, **about(self)).with_memory_of(self)
 
 
 def _first_largest(agreements: Array) -> tuple[int, float]:

@@ -73,8 +73,7 @@ class HeldOutMeasure:
         )
 
     def _rating(self, selector: Selector, scores: Array) -> float:
-        judgments = selector.data.queries.judgments
-        values = measure_values(scores, judgments, [self.measure], self.convention)[self.measure]
+        values = measure_values(scores, selector.data.judgments, [self.measure], self.convention)[self.measure]
         mean = float(np.nanmean(values)) if not np.isnan(values).all() else 0.0
         return mean if self.measure.lower_is_better else -mean
 

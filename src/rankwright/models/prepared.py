@@ -7,16 +7,14 @@ from typing import Any
 
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
+from rankwright.models.learned import checked_weights
+from rankwright.models.linear_model import LinearModel, LinearScorer
+from rankwright.models.model import about
 from rankwright.preparation.preparation import Preparation
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import checked_weights
-from rankwright.rankers.linear_model import LinearModel
-from rankwright.rankers.regression import RegressionRanker
-from rankwright.rankers.saved_model import plain_parameters
 
 
 def model_of_features(
-    ranker: LinearRanker,
+    ranker: LinearScorer,
     by: Preparation,
     train: Queries,
     valid: Queries | None = None,
@@ -25,15 +23,14 @@ def model_of_features(
 ) -> LinearModel:
     """The model that scores features as ``train`` has them as the ranker scores the columns that were made of them."""
     weights, intercept = checked_weights(ranker)
-    if not isinstance(ranker, RegressionRanker):
+    if not hasattr(ranker, "intercept_"):  # one with an intercept learns from grades, all others from pairs
         weights = by.of_ranking(weights)
-    model = LinearModel.of(
-        by.fold(weights, intercept),
-        feature_names=train.feature_names if train.has_feature_names else None,
-        ranker=type(ranker).__name__,
-        parameters=plain_parameters(ranker),
-        training=training or {},
-    )
+    told = {
+        **about(ranker),
+        "feature_names": train.feature_names if train.has_feature_names else None,
+        "training": training or {},
+    }
+    model = LinearModel.of(by.fold(weights, intercept), **told)
     model._seen_queries = {
         "train": [query_fingerprints(train)],
         "valid": [] if valid is None else [query_fingerprints(valid)],

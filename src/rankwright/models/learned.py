@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from rankwright.errors import ParameterError
 from rankwright.types import Array, Columns
+
+
+class Unfitted(ParameterError, NotFittedError):  # type: ignore[misc]
+    """A ranker has learned nothing yet; scikit-learn's tools know it as their own error."""
 
 
 class LinearWeights(NamedTuple):
@@ -67,7 +72,7 @@ def checked_stumps(ranker: Any, n_features: int | None = None) -> Stumps:
 
 def _check_fitted(ranker: Any, learned: str) -> None:
     if not hasattr(ranker, learned):
-        raise ParameterError(f"ranker: this {type(ranker).__name__} is not fitted yet: call fit first")
+        raise Unfitted(f"ranker: this {type(ranker).__name__} is not fitted yet: call fit first")
 
 
 def _n_features(ranker: Any) -> int:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from rankwright.judgments.grouping import Grouping
 from rankwright.machine.threads import for_query_ranges
-from rankwright.rankers import boosting_kernels as kernels
-from rankwright.rankers.base import Ranker
-from rankwright.rankers.learned import Stumps, checked_stumps
-from rankwright.rankers.saved_model import SavedModel
+from rankwright.models import stump_kernels as kernels
+from rankwright.models.learned import Stumps, checked_stumps
+from rankwright.models.model import Model
+from rankwright.models.scorer import Scorer
 from rankwright.types import Array, Columns
+
+if TYPE_CHECKING:
+    from rankwright.models.model_reader import ModelReader
 
 # Rows that a thread scores at least.
 _ROWS_PER_BLOCK = 1024
 
 
-class StumpRanker(Ranker):
+class StumpScorer(Scorer):
     """Scores are Σ_t weight_t [x_{feature_t} > threshold_t]."""
 
     stump_features_: Columns
@@ -31,11 +34,12 @@ class StumpRanker(Ranker):
         """Features, thresholds and weights; an error tells if they were set to what no score can be computed from."""
         return checked_stumps(self)
 
-    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
+    def scores(self, x: Any, grouping: Grouping | None) -> Array:
+        """Scores of rows whose number of features has been checked."""
         return stump_scores(x, *self.stumps())
 
 
-class StumpModel(SavedModel, StumpRanker):
+class StumpModel(Model, StumpScorer):
     """A trained `RankBoost` as `load_model` reads it: scores are Σ_t weight_t [x_{feature_t} > threshold_t].
 
     It predicts, ranks and is measured as the ranker that was saved; it cannot be trained.
@@ -65,6 +69,11 @@ class StumpModel(SavedModel, StumpRanker):
     StumpModel(RankBoost, 20 features, 9 stumps)
     """
 
+    FIELDS: ClassVar[Mapping[int, tuple[str, ...]]] = {1: ("stumps",)}
+    why_no_scaler: ClassVar[str] = (
+        "compares features with thresholds, whatever their scale, so train it on the features as they are"
+    )
+
     _n_features_uncut: int  # of a model that was cut: its stumps may still ask for all of them
 
     @classmethod
@@ -79,35 +88,48 @@ class StumpModel(SavedModel, StumpRanker):
         ranker: str,
         parameters: Mapping[str, Any],
         training: Mapping[str, Any],
-    ) -> StumpModel:
+    ) -> Self:
         """The model with these stumps."""
-        model = cls._of_file(n_features, feature_names, ranker, parameters, training)
+        model = cls.new(
+            n_features, feature_names=feature_names, ranker=ranker, parameters=parameters, training=training
+        )
         model.stump_features_ = features
         model.stump_thresholds_, model.stump_weights_ = thresholds, weights
         return model
 
     def cut_to(self, n_features: int) -> StumpModel:
         """The model for data whose features after the first n are all 0, and not there."""
-        model = StumpModel.of(
-            *self.stumps(),
-            n_features=n_features,
-            feature_names=self._names_of(n_features),
-            ranker=self.ranker_,
-            parameters=self.parameters_,
-            training=self.training_,
-        )
+        model = StumpModel.of(*self.stumps(), n_features=n_features, **self.about(n_features))
         model._n_features_uncut = getattr(self, "_n_features_uncut", self.n_features_in_)
-        return model._with_memory_of(self)
+        return model.with_memory_of(self)
 
     def stumps(self) -> Stumps:
         """Features, thresholds and weights, also those of features that the model was cut by."""
         return checked_stumps(self, getattr(self, "_n_features_uncut", None))
 
+    def used_features(self) -> Columns:
+        """The features that stumps compare."""
+        return np.unique(self.stumps().features)
+
+    def fields(self) -> dict[str, Any]:
+        """Features from 1, thresholds and weights, in the order of the rounds."""
+        features, thresholds, weights = checked_stumps(self)
+        return {"stumps": list(zip((features + 1).tolist(), thresholds.tolist(), weights.tolist(), strict=True))}
+
+    @classmethod
+    def read(cls, file: ModelReader, **told: Any) -> Self:
+        """The model whose fields a file has."""
+        entries = file.entries("stumps", ("threshold", "weight"), repeats=True)
+        stumps = [(feature - 1, threshold, weight) for _, feature, (threshold, weight) in entries]
+        features, thresholds, weights = np.array(stumps, dtype=np.float64).reshape(-1, 3).T
+        learned = features.astype(np.intp), thresholds.copy(), weights.copy()
+        return cls.of(*learned, n_features=file.n_features, **told)
+
     def __repr__(self) -> str:
         if not hasattr(self, "stump_weights_"):
             return "StumpModel(not read from a file yet)"
-        n, stumps = self.n_features_in_, len(self.stump_weights_)
-        return f"StumpModel({self.ranker_}, {n:,} feature{'s' * (n != 1)}, {stumps:,} stump{'s' * (stumps != 1)})"
+        stumps = len(self.stump_weights_)
+        return self._described(f"{stumps:,} stump{'s' * (stumps != 1)}")
 
 
 def stump_scores(x: Any, features: Columns, thresholds: Array, weights: Array) -> Array:

@@ -13,72 +13,57 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
 from rankwright.errors import ParameterError
+from rankwright.models.linear_model import LinearModel
+from rankwright.models.model import Model
+from rankwright.models.standardisation import Standardisation
 from rankwright.preparation.affine import Affine, behind
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.linear_model import LinearModel
-from rankwright.rankers.saved_model import plain_parameters
-from rankwright.rankers.standardisation import Standardisation
+from rankwright.preparation.formula import Formula
 
 _FOLDABLE = "StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, GlobalStandardScaler and SimpleImputer"
 
 
-def without_pipeline(model: Any, scaler: Any) -> tuple[Any, Any]:
-    """The model and the scaler as they are, or in place of a pipeline the model that computes the same."""
-    if not isinstance(model, Pipeline):
-        return model, scaler
-    if scaler is not None:
-        raise ParameterError("scaler: a pipeline has its scalers already, so leave it out")
-    *steps, ranker = _steps(model) or [model]
-    if not steps:
-        return ranker, None
-    if not isinstance(ranker, LinearRanker):
-        raise ParameterError(
-            f"pipeline: it ends in {type(ranker).__name__}, but only a linear ranker can take in the steps before it"
-        )
-    for step in (*steps, ranker):
-        _check_fitted(step)
-    return _folded(steps, ranker), None
-
-
-def _steps(pipeline: Pipeline) -> list[Any]:
+def steps_of(pipeline: Pipeline) -> list[Any]:
     """The steps that do something, those of pipelines within it included."""
     steps: list[Any] = []
     for _, step in pipeline.steps:
         if isinstance(step, Pipeline):
-            steps += _steps(step)
+            steps += steps_of(step)
         elif step is not None and step != "passthrough":
             steps.append(step)
     return steps
 
 
-def _check_fitted(step: Any) -> None:
+def check_fitted(step: Any) -> None:
+    """Refuse a step that has seen no data."""
     try:
         check_is_fitted(step)
     except NotFittedError:
-        raise ParameterError(f"pipeline: its {type(step).__name__} is not fitted yet: call fit first") from None
+        raise unfitted_step(step) from None
 
 
-def _folded(steps: list[Any], ranker: LinearRanker) -> LinearModel:
+def unfitted_step(step: Any) -> ParameterError:
+    """What to say of a step that has seen no data."""
+    return ParameterError(f"pipeline: its {type(step).__name__} is not fitted yet: call fit first")
+
+
+def folded(steps: list[Any], model: Model, formula: Formula) -> LinearModel:
+    """The linear model of features as they come to the first step, for a model of what the last one gives."""
     affine = Affine.identity(int(steps[0].n_features_in_))
     n_features = len(affine.sources)
     for step in steps:
         affine = _after(affine, step)
-    formula, names = ranker.formula(), getattr(steps[0], "feature_names_in_", None)
-    is_model = isinstance(ranker, LinearModel)
-    about: dict[str, Any] = {
-        "feature_names": None if names is None else list(map(str, names)),
-        "ranker": ranker.ranker_ if is_model else type(ranker).__name__,
-        "parameters": ranker.parameters_ if is_model else plain_parameters(ranker),
-        "training": ranker.training_ if is_model else {},
-    }
+    names = getattr(steps[0], "feature_names_in_", None)
+    about = {**model.about(), "feature_names": None if names is None else list(map(str, names))}
     if not (formula.is_plain and _is_standardisation(affine)):
         return LinearModel.of(behind(affine, formula, n_features), **about)
     # Engines that have scalers of their own are given it as one.
-    by = _as_it_divides(steps) or Standardisation(-affine.offsets / affine.factors, 1 / affine.factors)
-    model = LinearModel.of(formula, standardisation=by, **about)
-    if _as_it_divides(steps) is not None and hasattr(ranker, "_seen_queries"):
-        model._seen_queries = ranker._seen_queries  # by their scaled features, which only the same numbers give again
-    return model
+    by = _as_it_divides(steps)
+    if by is None:
+        return LinearModel.of(
+            formula, standardisation=Standardisation(-affine.offsets / affine.factors, 1 / affine.factors), **about
+        )
+    # It knows queries by their scaled features, which only the same numbers give again.
+    return LinearModel.of(formula, standardisation=by, **about).with_memory_of(model)
 
 
 def _is_standardisation(affine: Affine) -> bool:

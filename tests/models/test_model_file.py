@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
+from rankwright.models import linear_model
+from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import Formula
-from rankwright.rankers import model_reader
-from rankwright.rankers.linear_model import LinearModel
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url “length”", "clicks", "age"]
 
@@ -412,8 +412,8 @@ def test_a_few_bytes_cannot_ask_for_gigabytes(queries, path, scaled):
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_what_could_not_be_read_again_is_not_written(path, monkeypatch, scaled):
-    monkeypatch.setattr(model_reader, "_FREE_SCALED_FEATURES" if scaled else "_FREE_FEATURES", 5)
-    monkeypatch.setattr(model_reader, "_FEATURES_PER_WEIGHT", 3)
+    monkeypatch.setattr(linear_model, "_FREE_SCALED_FEATURES" if scaled else "_FREE_FEATURES", 5)
+    monkeypatch.setattr(linear_model, "_FEATURES_PER_WEIGHT", 3)
     model, scaler = model_of(np.array([0, 0, 1.0, 0, 0, 0])), rw.GlobalStandardScaler().fit(np.eye(6))
     with pytest.raises(rw.ParameterError, match=r"ranker: n_features is 6, .* with more than 5 features, one in 3"):
         rw.save_model(model, path, scaler=scaler if scaled else None)

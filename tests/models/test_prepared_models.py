@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.models import linear_model
+from rankwright.models.prepared import model_of_features
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.preparation import prepare
 from rankwright.preparation.transforms import Log, Quantile
-from rankwright.rankers import model_reader
-from rankwright.rankers.prepared import model_of_features
 from tests.export.models import filled, of_formula
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -273,8 +273,8 @@ def test_a_few_bytes_cannot_ask_for_gigabytes(path, content):
 
 @pytest.mark.parametrize("kind", ["missing", "transforms"])
 def test_what_could_not_be_read_again_is_not_written(path, monkeypatch, kind):
-    monkeypatch.setattr(model_reader, "_FREE_SCALED_FEATURES", 5)
-    monkeypatch.setattr(model_reader, "_FEATURES_PER_WEIGHT", 3)
+    monkeypatch.setattr(linear_model, "_FREE_SCALED_FEATURES", 5)
+    monkeypatch.setattr(linear_model, "_FEATURES_PER_WEIGHT", 3)
     weights = np.array([0, 0, 1.0, 0, 0, 0])
     for n_weights in (1, 2):
         weights[:n_weights] = 1.0
