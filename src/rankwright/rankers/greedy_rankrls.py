@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.finite import check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
@@ -123,6 +122,8 @@ class GreedyRankRLS(LinearRanker):
     True
     """
 
+    _takes_powers = True
+
     def __init__(
         self,
         alpha: float | Search = 1.0,
@@ -185,7 +186,6 @@ class GreedyRankRLS(LinearRanker):
         recorder = _Recorder(queries, held_out, measures, convention, tell_all=tell_all)
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
-        check_magnitude(queries)
         data = CentredSums(engine_of(queries))
         selector = self._selector(data, plan, recorder)
         paths = []
