@@ -105,13 +105,12 @@ def test_the_objective_never_rises_on_a_path():
 
 
 def test_newton_never_rises_from_any_start():
-    from rankwright.data.products import FeatureProducts
     from rankwright.losses import PreorderLoss
-    from rankwright.solvers.linear_objective import LinearObjective
     from rankwright.solvers.newton import newton
+    from tests.objectives import linear_objective
 
     queries = rw.Queries(*collection())
-    objective = LinearObjective(FeatureProducts(queries), PreorderLoss("huber-hinge").on(queries), 1e-3, np.zeros(4))
+    objective = linear_objective(queries, PreorderLoss("huber-hinge"), 1e-3, np.zeros(4))
     first = objective.at(np.full(4, 1e-3))
     values = [first.value]
     newton(

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.data.centred import centred
 from rankwright.selection.selectors import BackFittingSelector, DirectSelector, GramSelector, StreamSelector
 from tests import retraining
+from tests.objectives import centred
 
 EXACT = [GramSelector, StreamSelector, DirectSelector]
 

@@ -192,6 +192,11 @@ class ListwiseHinge(Loss):
     def _hinge(self) -> StructuredHinge:
         return StructuredHinge(self.measure, self.position_weights, "convex", self.convention)
 
+    @property
+    def is_smooth(self) -> bool:
+        """Its curvature is not computed."""
+        return False
+
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
         """The hinge on these queries."""
         hinge = self._hinge().on(queries, sample_weight)

@@ -122,7 +122,17 @@ class LossAtScores:
 
 
 class Loss(ABC):
-    """A loss before it meets data."""
+    """A loss before it meets data. What it can do decides which solvers take it."""
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it has a gradient everywhere, and a curvature almost everywhere: Newton's method asks for both."""
+        return True
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether a least value that was found is the least there is."""
+        return True
 
     @abstractmethod
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:

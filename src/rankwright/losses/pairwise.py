@@ -285,6 +285,11 @@ class PreorderLoss(Loss):
         if self.margin not in MARGINS:
             raise ParameterError(f"margin must be one of {', '.join(map(repr, MARGINS))}, not {self.margin!r}")
 
+    @property
+    def is_smooth(self) -> bool:
+        """As its φ is."""
+        return phi_of(self.phi).is_smooth
+
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses | EdgeLosses:
         """All pairs of documents with different grades, or all edges."""
         of_query, phi = query_weights(queries, sample_weight), phi_of(self.phi)
@@ -355,6 +360,11 @@ class OrderPreservingLoss(Loss):
     def __post_init__(self) -> None:
         check_order_preserving(phi_of(self.phi))
         check_standardisation(self.standardize, self.cutoff, self.convention)
+
+    @property
+    def is_smooth(self) -> bool:
+        """As its φ is."""
+        return phi_of(self.phi).is_smooth
 
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses:
         """Each document with each, itself included: that adds r_i φ(0), a constant."""

@@ -342,6 +342,16 @@ class StructuredHinge(Loss):
                 raise ParameterError(f"{name} must be one of {options}, not {getattr(self, name)!r}")
         position_weights_of(self.position_weights, measure, 1, np.ones(1))
 
+    @property
+    def is_smooth(self) -> bool:
+        """It has corners where another ranking becomes the most violating one."""
+        return False
+
+    @property
+    def is_convex(self) -> bool:
+        """The tight bound is not."""
+        return self.bound == "convex"
+
     def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> StructuredLosses:
         """The bound on these queries."""
         of_query, measure = query_weights(queries, sample_weight), checked_measure(self.measure)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rankwright.data.centred import check_features
 from rankwright.data.fingerprints import query_fingerprints
+from rankwright.data.finite import check_features
 from rankwright.data.learnable import nothing_to_learn
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.one_query import warn_of_one_query

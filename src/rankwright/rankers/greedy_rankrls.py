@@ -8,9 +8,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.centred import CentredQueries, centred, check_magnitude
+from rankwright.data.finite import check_magnitude
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judgments
 from rankwright.machine.threads import map_in_order
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
@@ -183,7 +186,7 @@ class GreedyRankRLS(LinearRanker):
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
         check_magnitude(queries)
-        data = centred(queries)
+        data = CentredSums(engine_of(queries))
         selector = self._selector(data, plan, recorder)
         paths = []
         for position, alpha in enumerate(alphas):
@@ -277,7 +280,7 @@ class GreedyRankRLS(LinearRanker):
             raise ParameterError(f"feature_costs must give a finite number above 0 for each of the {n} features")
         return costs if self.preparation_ is None else self.preparation_.of_columns(costs)
 
-    def _selector(self, data: CentredQueries, plan: SearchPlan, recorder: _Recorder) -> Selector:
+    def _selector(self, data: CentredSums, plan: SearchPlan, recorder: _Recorder) -> Selector:
         if self.fitting not in ("pre", "back"):
             raise ParameterError(f"fitting must be 'pre' or 'back', not {self.fitting!r}")
         if self.method not in ("auto", *_SELECTORS):
@@ -292,14 +295,14 @@ class GreedyRankRLS(LinearRanker):
             )
         return kind(data, plan.n_features, can_drop=plan.floating)
 
-    def _method(self, data: CentredQueries, plan: SearchPlan, by_measure: bool) -> str:
+    def _method(self, data: CentredSums, plan: SearchPlan, by_measure: bool) -> str:
         """The fastest one that fits: by the sizes of X, of the Gram matrices, and of the state."""
         if self.method != "auto":
             return self.method
-        x, n = data.queries.X, data.n_features
+        n = data.n_features
         if plan.n_candidates is not None and plan.n_candidates * plan.n_features < n and not by_measure:
             return "direct"
-        data_bytes = x.data.nbytes if data.is_sparse else x.nbytes
+        data_bytes = data.feature_bytes
         per_feature = 8 * data.n_queries * n
         if 2 * per_feature * plan.n_features > max(_STATE_BYTES, 2 * data_bytes) and not by_measure:
             return "direct"
@@ -322,9 +325,10 @@ class _Recorder:
         tell_all: bool,
     ) -> None:
         self.queries, self._tell_all = queries, tell_all
+        self._grouped_judgments = queries.judgments.run(0, queries.n_queries)
         self._valid, self._measures, self._convention = valid, measures, convention
         self._steps: list[Step] = []
-        self._waiting: list[tuple[Array, Queries, dict[Measure, Estimate]]] = []
+        self._waiting: list[tuple[Array, Judgments, dict[Measure, Estimate]]] = []
         self._waiting_bytes = 0
 
     def note(
@@ -344,20 +348,21 @@ class _Recorder:
         )
         self._steps.append(step)
         if self._measures and (self._tell_all or self._valid is None):
-            self._wait_for(selector.held_out_scores(selector.selected.weights()), self.queries, step.lqo)
+            held_out = selector.held_out_scores(selector.selected.weights())
+            self._wait_for(held_out, self._grouped_judgments, step.lqo)
         if self._measures and self._valid is not None:
-            self._wait_for(linear_scores(self._valid.X[:, features], weights), self._valid, step.valid)
+            self._wait_for(linear_scores(self._valid.X[:, features], weights), self._valid.judgments, step.valid)
 
-    def _wait_for(self, scores: Array, queries: Queries, told: dict[Measure, Estimate]) -> None:
-        self._waiting.append((scores, queries, told))
+    def _wait_for(self, scores: Array, judgments: Judgments, told: dict[Measure, Estimate]) -> None:
+        self._waiting.append((scores, judgments, told))
         self._waiting_bytes += scores.nbytes
         if self._waiting_bytes > _WAITING_BYTES:
             self._measure()
 
     def _measure(self) -> None:
-        def measure(waiting: tuple[Array, Queries, dict[Measure, Estimate]]) -> None:
-            scores, queries, told = waiting
-            told.update(estimates(scores, queries, self._measures, self._convention))
+        def measure(waiting: tuple[Array, Judgments, dict[Measure, Estimate]]) -> None:
+            scores, judgments, told = waiting
+            told.update(estimates(scores, judgments, self._measures, self._convention))
 
         for _ in map_in_order(measure, self._waiting):
             pass

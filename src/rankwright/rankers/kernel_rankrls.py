@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwright.data.centred import CentredQueries, centred, check_features, check_magnitude
+from rankwright.data.finite import check_features, check_magnitude
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
 from rankwright.models.model import NoModel
@@ -93,9 +95,9 @@ class KernelRankRLS(ClosedFormRanker):
         matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(matrix, dtype=np.float64)
 
-    def _training_matrix(self, queries: Queries) -> tuple[CentredQueries, Array]:
+    def _training_matrix(self, queries: Queries) -> tuple[CentredSums, Array]:
         """The kernel matrix of the training documents, each query's documents together."""
-        data = centred(queries)
+        data, order = CentredSums(engine_of(queries)), queries.grouping.order
         check_features(queries)
         check_magnitude(queries)
         self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
@@ -104,7 +106,7 @@ class KernelRankRLS(ClosedFormRanker):
         if overflows.any():
             row = int(np.argmax(overflows.sum(axis=1)))  # others overflow beside it alone
             raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
-        return data, matrix if queries.grouping.order is None else matrix[np.ix_(data.rows, data.rows)]
+        return data, matrix if order is None else matrix[np.ix_(order, order)]
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
         data, matrix = self._training_matrix(queries)

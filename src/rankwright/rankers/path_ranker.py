@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwright.data.centred import check_magnitude
-from rankwright.data.products import FeatureProducts
+from rankwright.data.centred import centred_by_query
+from rankwright.data.finite import check_magnitude
+from rankwright.data.part import Part
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import Convention, convention_of
@@ -31,6 +34,7 @@ from rankwright.selection.search import (
     estimates,
 )
 from rankwright.solvers.linear_objective import LinearObjective
+from rankwright.solvers.sent_loss import SentLoss
 from rankwright.solvers.trace import Iteration
 from rankwright.types import Array
 
@@ -75,7 +79,7 @@ class PathRanker(LinearRanker):
         """The loss that the parameters describe, checked."""
 
     @abstractmethod
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Progress | None) -> list[Solution]:
         """The solution for each λ, in their order."""
 
     def fit(
@@ -97,16 +101,16 @@ class PathRanker(LinearRanker):
         `Iteration` after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight, group)
-        features = FeatureProducts(task.queries)
+        engine = engine_of(task.queries)
         is_free = isinstance(self.alpha, Search) and self.alpha.values is None
-        alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
+        alphas = checked_alphas(self.alpha, self._own_grid(task, engine) if is_free else ALPHAS)
         if len(alphas) > 1 and not task.measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         rule = checked_rule(self.rule)
         on_folds: list[dict[Measure, Estimate]] = []
         if len(alphas) > 1 and task.valid is None:
             on_folds = self._cross_validated(task, alphas, progress)
-        solutions = self._path(task, features, alphas, progress)
+        solutions = self._path(task, engine, alphas, progress)
         weights = np.stack([solution.weights for solution in solutions])
         on_valid: list[dict[Measure, Estimate]] = []
         if task.valid is not None:
@@ -121,7 +125,7 @@ class PathRanker(LinearRanker):
             objectives=np.array([solution.value for solution in solutions]),
             gaps=np.array([max(solution.gap, 0.0) for solution in solutions]),
         )
-        self._keep(solutions[chosen], float(alphas[chosen]), features.passes)
+        self._keep(solutions[chosen], float(alphas[chosen]), engine.passes)
         self._tell_of_gap()
         return self
 
@@ -148,7 +152,7 @@ class PathRanker(LinearRanker):
     def alpha_grid(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Array:
         """The values of λ that ``alpha=search()`` would choose from on these data, ascending."""
         task = self._task(X, y, qid, None, None)
-        return self._own_grid(task, FeatureProducts(task.queries))
+        return self._own_grid(task, engine_of(task.queries))
 
     # What is asked for
 
@@ -196,17 +200,14 @@ class PathRanker(LinearRanker):
 
     # The λ path
 
-    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
+    def _own_grid(self, task: Task, engine: Engine) -> Array:
         """Powers of two about the λ at which one step down the gradient, −∇loss(w₀)/λ, would spread scores by 1.
 
         So they fit, however many pairs there are, however these are weighed, and whatever the scale of the features.
         """
-        objective = LinearObjective(features, task.loss.on(task.queries, task.weights), 1.0, task.center)
-        point = objective.at(task.center)
-        grouping = task.queries.grouping
-        along = grouping.gather(linear_scores(task.queries.X, point.loss_gradient))
-        means = np.add.reduceat(along, grouping.offsets[:-1]) / task.queries.sizes
-        spread = float(np.std(along - np.repeat(means, task.queries.sizes)))  # within queries
+        point = LinearObjective(engine, task.sent_loss(), 1.0, task.center).at(task.center)
+        squares: float = engine.sum(_squared_spread, point.loss_gradient)
+        spread = float(np.sqrt(squares / engine.n_documents))  # within queries
         middle = np.round(np.log2(spread)) if 0 < spread < np.inf else 0.0
         grid: Array = np.exp2(middle + _GRID)
         return grid
@@ -224,7 +225,7 @@ class PathRanker(LinearRanker):
         for fold in range(min(self.folds, n)):
             inner = task.part(part != fold)
             tell = None if progress is None else _in_fold(progress, fold + 1)
-            path = self._path(inner, FeatureProducts(inner.queries), alphas, tell)
+            path = self._path(inner, engine_of(inner.queries), alphas, tell)
             weights = np.stack([solution.weights for solution in path])
             rows = (part == fold)[queries.grouping.codes]
             scores[:, rows] = linear_scores(queries.X[rows], weights.T).T
@@ -243,6 +244,10 @@ class Task:
     measures: tuple[Measure, ...]
     convention: Convention
 
+    def sent_loss(self) -> SentLoss:
+        """The loss as parts of the data take it."""
+        return SentLoss(self.loss, self.weights)
+
     def part(self, which: npt.NDArray[np.bool_]) -> Task:
         """The same on some of the queries."""
         known = (self.loss, self.weights[which], self.center, None, self.measures, self.convention)
@@ -253,7 +258,7 @@ class _Minimised(Protocol):
     """An objective as far as those who watch know it."""
 
     alpha: float
-    features: FeatureProducts
+    engine: Engine
 
 
 class Watch:
@@ -279,7 +284,7 @@ class Watch:
         self._step += 1
         measure = self._measure(weights) if self._stops_early or self._progress else None
         if self._progress is not None:
-            passes = self._objective.features.passes
+            passes = self._objective.engine.passes
             self._progress(Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure))
         if not self._stops_early or measure is None:
             return False
@@ -298,6 +303,14 @@ class Watch:
         deciding = task.measures[:1]
         scores = linear_scores(task.valid.X, weights)
         return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
+
+
+def _squared_spread(part: Part, weights: Array) -> float:
+    """Σ of squared scores, centred query by query."""
+    scores = np.empty(part.n_documents)
+    part.over_runs(lambda first, last: part.products.scores(first, last, weights, scores))
+    centred = centred_by_query(scores, part.offsets)
+    return float(centred @ centred)
 
 
 def _in_fold(progress: Progress, fold: int) -> Progress:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.centred import check_features
+from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights

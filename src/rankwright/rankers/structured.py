@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwright.data.products import FeatureProducts
+from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.position_weights import lowest_position_weights
@@ -185,8 +185,8 @@ class StructuredRanker(PathRanker):
 
     # The λ path
 
-    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
-        return super()._own_grid(self._centred(task), features)
+    def _own_grid(self, task: Task, engine: Engine) -> Array:
+        return super()._own_grid(self._centred(task), engine)
 
     def _centred(self, task: Task) -> Task:
         """The task with w₀ of its own queries: a part of them must not know the grades of the others."""
@@ -194,16 +194,17 @@ class StructuredRanker(PathRanker):
             return task
         return replace(task, center=_regression(task))
 
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Progress | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
         task = self._centred(task)
-        losses = task.loss.on(task.queries, task.weights)
+        whole = engine.whole("structured losses look at all queries at once")
+        losses = task.sent_loss().on(whole)
         assert isinstance(losses, StructuredLosses)
         solutions: list[Solution] = []
         calls = 0
         with one_thread_per_call():  # products of vectors are over before other threads have woken
             for alpha in alphas[::-1].tolist():
-                objective = StructuredObjective(features, losses, alpha, task.center)
+                objective = StructuredObjective(engine, whole, losses, alpha, task.center)
                 watch = Watch(self, task, objective, progress)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
                 calls += solutions[-1].state.argmax_calls

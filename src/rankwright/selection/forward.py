@@ -73,7 +73,7 @@ class HeldOutMeasure:
         )
 
     def _rating(self, selector: Selector, scores: Array) -> float:
-        values = self.measure.compute(RankedQueries(scores, selector.data.queries), self.convention)
+        values = self.measure.compute(RankedQueries(scores, selector.data.judgments), self.convention)
         mean = float(np.nanmean(values)) if not np.isnan(values).all() else 0.0
         return mean if self.measure.lower_is_better else -mean
 
