@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         ParseError,
         RankwrightError,
     )
+    from rankwright.evaluation.comparison import Comparison, compare
+    from rankwright.evaluation.evaluation import Evaluation, evaluate
     from rankwright.explanation.explanation import Explanation, explain
     from rankwright.export import export_model
     from rankwright.fitting.fit import fit
@@ -38,9 +40,7 @@ if TYPE_CHECKING:
         MEASURES,
         RR,
         WPD,
-        Comparison,
         Convention,
-        Evaluation,
         KendallTau,
         MeanNDCG,
         Measure,
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
         PairwiseError,
         Recall,
         ZeroOne,
-        compare,
-        evaluate,
         nDCG,
+        new_measure,
         parse_measures,
     )
     from rankwright.models.linear_model import LinearModel
@@ -83,6 +82,8 @@ _NAMES = {
     "rankwright.losses": ("losses",),
     "rankwright.theory": ("theory",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
+    "rankwright.evaluation.comparison": ("Comparison", "compare"),
+    "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
     "rankwright.explanation.explanation": ("Explanation", "explain"),
     "rankwright.export": ("export_model",),
     "rankwright.fitting.fit": ("fit",),
@@ -90,11 +91,9 @@ _NAMES = {
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",
-        "Comparison",
         "Convention",
         "DCG",
         "ERR",
-        "Evaluation",
         "KendallTau",
         "MEASURES",
         "MeanNDCG",
@@ -105,9 +104,8 @@ _NAMES = {
         "Recall",
         "WPD",
         "ZeroOne",
-        "compare",
-        "evaluate",
         "nDCG",
+        "new_measure",
         "parse_measures",
     ),
     "rankwright.models.linear_model": ("LinearModel",),
@@ -186,6 +184,7 @@ __all__ = [
     "load_model",
     "losses",
     "nDCG",
+    "new_measure",
     "normalised",
     "open_queries",
     "parse_measures",

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 import rankwright as rw
 from rankwright.cli.train import RANKERS
 from rankwright.cli.training_report import IterationLines
-from rankwright.measures.tables import regularisation
+from rankwright.evaluation.tables import regularisation
 from rankwright.solvers.trace import Iteration
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]

@@ -132,8 +132,8 @@ def test_wpd_of_repeated_edges():
 
     thrice = rw.Queries(None, rw.PreferenceGraph(2, [0, 0, 0], [1, 1, 1]))
     once = rw.Queries(None, rw.PreferenceGraph(2, [0], [1], [3.0]))
-    np.testing.assert_array_equal(standardised(once, "wpd", None), [9, 3])
-    np.testing.assert_array_equal(standardised(thrice, "wpd", None), [9, 3])
+    np.testing.assert_array_equal(standardised(once.judgments, "wpd", None), [9, 3])
+    np.testing.assert_array_equal(standardised(thrice.judgments, "wpd", None), [9, 3])
 
 
 # Features of other scales

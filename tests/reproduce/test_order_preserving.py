@@ -299,7 +299,7 @@ def test_tables_show_ours_and_the_papers_with_marks(reproduction):
 
 
 def test_our_marks_are_shown(reproduction, monkeypatch):
-    monkeypatch.setattr("rankwright.measures.comparison.Comparison.mark", lambda self, name: "▼")
+    monkeypatch.setattr("rankwright.evaluation.comparison.Comparison.mark", lambda self, name: "▼")
     assert section(tables(reproduction), "MQ2008: Riezler & De Bona")[2][1].endswith(" ↓")
 
 

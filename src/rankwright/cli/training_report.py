@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rankwright.measures.tables import number, regularisation
+from rankwright.evaluation.tables import number, regularisation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

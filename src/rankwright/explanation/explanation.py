@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.evaluation import evaluate, json_number
 from rankwright.explanation.given import (
     WANTED,
     check_values,
@@ -30,7 +31,6 @@ from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
 from rankwright.explanation.rise import RankedDocument, Rise, Why
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.evaluation import evaluate, json_number
 from rankwright.measures.measure import Measure
 from rankwright.models.model_of import model_of
 from rankwright.models.scorer import Scorer

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from rankwright.data.queries import Queries
+from rankwright.evaluation.tables import regularisation
 from rankwright.fitting.data import of_columns
 from rankwright.measures.measure import Measure
-from rankwright.measures.tables import regularisation
 from rankwright.preparation.spread import varies_within_queries
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.order_preserving import OrderPreservingRanker

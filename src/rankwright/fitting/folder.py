@@ -19,8 +19,8 @@ from rankwright._version import __version__
 from rankwright.data.inspection import inspect
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParseError
+from rankwright.evaluation.tables import regularisation
 from rankwright.fitting.report_data import report_data
-from rankwright.measures.tables import regularisation
 from rankwright.models.model import Model
 from rankwright.models.model_file import load_model, model_text
 from rankwright.models.training_record import training_record

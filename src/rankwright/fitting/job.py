@@ -13,6 +13,8 @@ import numpy.typing as npt
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
 from rankwright.fitting.data import FitData, Split, check_grades, check_same_features
@@ -21,8 +23,6 @@ from rankwright.fitting.preparing import How, Tried, preparations_of
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult, LeftOut
 from rankwright.fitting.work import Arrays, Work
-from rankwright.measures.evaluation import evaluate
-from rankwright.measures.ranked import RankedQueries
 from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import linear_scores
 from rankwright.types import Array
@@ -216,7 +216,9 @@ class Job:
     ) -> Arrays:
         weights = _weights(family, data, split.train, settings, steps)
         scores = linear_scores(split.judged.X, weights.T).T
-        values = np.stack([self.measure.compute(RankedQueries(row, split.judged), self.convention) for row in scores])
+        judgments = split.judged.judgments
+        by_setting = (measure_values(row, judgments, [self.measure], self.convention) for row in scores)
+        values = np.stack([values[self.measure] for values in by_setting])
         used = data.by.used_features(weights)
         selected = {"selected": _columns_with_weights(weights)} if isinstance(family, Greedy) else {}
         return {"values": values, "costs": used @ self.costs, "n_features": used.sum(axis=1), **selected}

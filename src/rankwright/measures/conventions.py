@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judgments
 
 Gain = Literal["exponential", "linear"]
 Discount = Literal["log2", "letor"]
@@ -104,6 +105,16 @@ def _is_number(value: object) -> bool:
 
 # 2^grade must stay finite, also when the gains of millions of documents are added.
 LARGEST_GRADE = 1000
+
+
+def check_greatest_grade(judgments: Judgments, limit: float, problem: str) -> None:
+    """Raise an error that names the query with the greatest grade of all if that is above the limit."""
+    whole = judgments.whole
+    if whole.greatest_grade > limit:
+        raise DataError(
+            f"query {whole.greatest_in!r} has a document of grade {whole.greatest_grade:g}, above {limit:g}: {problem}"
+        )
+
 
 _LETOR = Convention("letor4", discount="letor", ties="input", short_ndcg="zero", short_precision="pad")
 _BOOSTED = Convention("lightgbm", ties="input", empty=1.0, ap_divisor="reachable")

@@ -16,9 +16,9 @@ from rankwright.arrays import validated_features
 from rankwright.data.fingerprints import Fingerprints
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import evaluate
 from rankwright.judgments.grouping import Grouping
 from rankwright.losses.loss import counting_weights
-from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import optional_measures
 from rankwright.types import Array

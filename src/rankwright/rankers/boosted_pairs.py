@@ -41,7 +41,7 @@ class PairsOfLevels(BoostedPairs):
     """All pairs of documents of a query with different grades or ranks, in time linear in the documents."""
 
     def __init__(self, queries: Queries, weights: Array, *, per_query: bool) -> None:
-        levels, grouping = levels_of(queries), queries.grouping
+        levels, grouping = levels_of(queries.judgments), queries.grouping
         query = np.repeat(np.arange(queries.n_queries), queries.sizes)
         by_level = np.lexsort((levels.of_document, query))
         self.rows = by_level if grouping.order is None else grouping.order[by_level]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.evaluation import Evaluation, evaluate
 from rankwright.measures.conventions import Convention
-from rankwright.measures.evaluation import Evaluation, evaluate
 from rankwright.measures.measure import Measure
 from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.closed_form import ClosedFormRanker

@@ -164,7 +164,7 @@ class PathRanker(LinearRanker):
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
         check_magnitude(queries)
-        weights = counting_weights(queries, sample_weight)
+        weights = counting_weights(queries.judgments, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
 
     def _check_parameters(self) -> None:

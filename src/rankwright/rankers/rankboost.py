@@ -165,7 +165,7 @@ class RankBoost(StumpScorer, Ranker):
             raise DataError(f"there are no {'features' if queries.n_documents else 'documents'} to learn from")
         check_features(queries)
         judge = None if held_out is None or not measures else _Judge(held_out, measures, convention)
-        self.path_ = self._boosted(queries, counting_weights(queries, sample_weight), judge, progress)
+        self.path_ = self._boosted(queries, counting_weights(queries.judgments, sample_weight), judge, progress)
         self._keep(len(self.path_) if judge is None else judge.best)
         return self
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss
-from rankwright.losses.position_weights import lowest_position_weights
+from rankwright.losses.position_weights import PositionPlanes, lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
@@ -219,9 +219,8 @@ class StructuredRanker(PathRanker):
         for _ in range(_MOST_ROUNDS):
             losses = solution.state.losses
             assert isinstance(losses, NDCGLosses)
-            learned = losses.with_position_weights(
-                lowest_position_weights(losses, objective.scores_of(solution.weights))
-            )
+            planes = PositionPlanes(losses, objective.scores_of(solution.weights))
+            learned = losses.with_position_weights(lowest_position_weights(planes.at, losses.position_weights))
             following = self._minimise(objective.with_losses(learned), solution.weights, None, watch)
             if following.value >= solution.value:
                 break

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.datasets import LetorFold
-from rankwright.measures import AP, MeanNDCG, Measure, P, evaluate, nDCG
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.measures import AP, MeanNDCG, Measure, P, nDCG
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.rankrls import RankRLS
 from rankwright.reproduce.folds import Progress, on_every_fold

@@ -14,8 +14,9 @@ import numpy as np
 from rankwright.data.normalise import QueryMinMaxScaler
 from rankwright.data.queries import Queries
 from rankwright.datasets import LetorFold
-from rankwright.measures import AP, Measure, evaluate, nDCG
-from rankwright.measures.significance import holm, wilcoxon_test
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.significance import holm, wilcoxon_test
+from rankwright.measures import AP, Measure, nDCG
 from rankwright.rankers.rankboost import RankBoost
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import RegressionRanker

@@ -11,8 +11,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from rankwright.datasets import LetorFold
-from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, evaluate, nDCG
-from rankwright.measures.comparison import Comparison
+from rankwright.evaluation.comparison import Comparison
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, nDCG
 from rankwright.preparation.formula import linear_scores
 from rankwright.rankers.alpha_path import AlphaPath
 from rankwright.rankers.loss_ranker import LossRanker

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.per_query import measure_values
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure, measures_of
-from rankwright.measures.ranked import RankedQueries
 
 Rule = Literal["best", "one-standard-error"]
 RULES = ("best", "one-standard-error")
@@ -65,8 +65,8 @@ def estimates(
     """What each measure says of scores on queries that the ranker has not seen."""
     if not measures:
         return {}
-    ranked = RankedQueries(scores, queries)
-    return {measure: estimate_of(measure.compute(ranked, convention)) for measure in measures}
+    values = measure_values(scores, queries.judgments, measures, convention)
+    return {measure: estimate_of(of_queries) for measure, of_queries in values.items()}
 
 
 def estimate_of(values: npt.NDArray[np.float64]) -> Estimate:

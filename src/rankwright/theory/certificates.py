@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import Ranker, evaluate
+from rankwright.evaluation.tables import number, plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.evaluation import Ranker, evaluate
 from rankwright.measures.measure import Measure, Values, measures_of
-from rankwright.measures.tables import number, plain_table, rich_table
 from rankwright.rankers.leave_query_out import HeldOut
 from rankwright.theory.checks import check_delta
 from rankwright.theory.mean_bounds import (

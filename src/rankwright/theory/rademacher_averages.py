@@ -12,8 +12,8 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.errors import DataError
+from rankwright.evaluation.tables import plain_table, rich_table
 from rankwright.html import Block, notebook_html
-from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.checks import check_positive, check_queries, check_whole
 from rankwright.theory.lengths import block_spreads, squares
 from rankwright.types import Array

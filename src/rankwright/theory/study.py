@@ -20,13 +20,14 @@ import numpy as np
 from rankwright.data.queries import Queries
 from rankwright.datasets.synthetic import make_queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.tables import plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.losses.pairwise import levels_of
 from rankwright.losses.structured import StructuredHinge, checked_measure
-from rankwright.measures import PairwiseError, evaluate
+from rankwright.measures import PairwiseError
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
-from rankwright.measures.tables import plain_table, rich_table
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.report.chart import line_chart
 from rankwright.theory.bound import shown
@@ -205,7 +206,7 @@ class _Experiment:
 
 
 def _wrong_pairs(ranker: RankSVM, queries: Queries) -> float:
-    pairs = levels_of(queries).pairs()
+    pairs = levels_of(queries.judgments).pairs()
     shares = evaluate(ranker, queries, PairwiseError).values[PairwiseError]
     return float(np.where(pairs > 0, shares * pairs, 0.0).mean())
 

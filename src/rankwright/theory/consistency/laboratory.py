@@ -162,7 +162,7 @@ class Laboratory:
 
     def expected_standardised(self, standardize: str, cutoff: int | None = None) -> Array:
         """E[r(Y)], r the standardisation function "dcg", "ndcg", "zero-one" or "wpd" (paper O, section 5)."""
-        weights = standardised(self.supervisions.queries(1), standardize, cutoff, self.convention)
+        weights = standardised(self.supervisions.queries(1).judgments, standardize, cutoff, self.convention)
         mean: Array = np.array(self.probabilities, dtype=np.float64) @ weights.reshape(len(self.supervisions), -1)
         return mean
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.per_query import measure_values
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
-from rankwright.measures.ranked import RankedQueries
 from rankwright.types import Array
 
 Mask = npt.NDArray[np.bool_]
@@ -227,10 +227,9 @@ class OrderTable:
         self.orders = all_orders(n)
         scores = np.empty((len(self.orders), n))
         np.put_along_axis(scores, self.orders, np.arange(n, 0.0, -1.0)[None], axis=1)
-        ranked = RankedQueries(
-            np.repeat(scores, len(supervisions), axis=0).ravel(), supervisions.queries(len(self.orders))
-        )
-        computed = self.measure.compute(ranked, convention_of(convention))
+        repeated = np.repeat(scores, len(supervisions), axis=0).ravel()
+        judgments = supervisions.queries(len(self.orders)).judgments
+        computed = measure_values(repeated, judgments, [self.measure], convention_of(convention))[self.measure]
         self.values: Array = np.nan_to_num(computed.reshape(len(self.orders), -1), nan=0.0)
         self.above: Mask = scores[:, :, None] > scores[:, None, :]  # above[σ, j, i]: j stands above i in order σ
         fractions = _as_fractions(self.values) if self.measure.name in _RATIONAL else None

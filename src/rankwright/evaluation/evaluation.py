@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError
+from rankwright.evaluation.judged import judged_queries
+from rankwright.evaluation.per_query import measure_values
+from rankwright.evaluation.significance import bootstrap_interval
+from rankwright.evaluation.tables import interval, number, plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.judgments import judged_queries
 from rankwright.measures.measure import Measure, Values, measures_of
-from rankwright.measures.ranked import RankedQueries
-from rankwright.measures.significance import bootstrap_interval
-from rankwright.measures.tables import interval, number, plain_table, rich_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -80,8 +80,7 @@ def evaluate(
     if queries.n_queries == 0:
         raise DataError("there are no queries to evaluate")
     chosen = convention_of(convention)
-    ranked = RankedQueries(scores, queries)
-    values = {measure: measure.compute(ranked, chosen) for measure in measures_of(measures)}
+    values = measure_values(scores, queries.judgments, measures_of(measures), chosen)
     return Evaluation(queries.query_ids, values, chosen)
 
 

@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import Ranker, evaluate, json_number
+from rankwright.evaluation.judged import judged_queries
+from rankwright.evaluation.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
+from rankwright.evaluation.tables import interval, number, plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention
-from rankwright.measures.evaluation import Ranker, evaluate, json_number
-from rankwright.measures.judgments import judged_queries
 from rankwright.measures.measure import Measure, Values, measures_of
-from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
-from rankwright.measures.tables import interval, number, plain_table, rich_table
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -11,7 +11,7 @@ from hypothesis.strategies import integers, lists, sampled_from, tuples
 from scipy.stats import wilcoxon
 
 import rankwright as rw
-from rankwright.measures.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
+from rankwright.evaluation.significance import bootstrap_interval, holm, randomisation_test, wilcoxon_test
 
 
 def test_randomisation_test_against_full_enumeration():
