@@ -156,7 +156,7 @@ def test_what_else_it_cannot_do_is_told(queries, path):
         rw.ParameterError, match="ranker must be a linear one, such as RankSVM, or RankBoost, not Power"
     ):
         rw.explain(ranker, queries, "a")
-    with pytest.raises(rw.ParameterError, match="not PowerRanker: the bounds are for classes of linear functions"):
+    with pytest.raises(rw.ParameterError, match="the bounds are for classes of linear functions, not PowerRanker"):
         rw.theory.risk_bound(ranker, queries)
     with pytest.raises(rw.ParameterError, match="scaler is for linear rankers: PowerRanker cannot take it in"):
         rw.save_model(ranker, path, scaler=rw.GlobalStandardScaler().fit(queries.X))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -104,20 +104,12 @@ class LinearModel(Model, LinearScorer):
     where_missing_: Array | None
 
     @classmethod
-    def of(
-        cls,
-        formula: Formula,
-        *,
-        standardisation: Standardisation | None = None,
-        feature_names: Sequence[str] | None,
-        ranker: str,
-        parameters: Mapping[str, Any],
-        training: Mapping[str, Any],
-    ) -> Self:
-        """The model that computes a formula, of features behind a standardisation if there is one."""
-        model = cls.new(
-            len(formula.weights), feature_names=feature_names, ranker=ranker, parameters=parameters, training=training
-        )
+    def of(cls, formula: Formula, *, standardisation: Standardisation | None = None, **told: Any) -> Self:
+        """The model that computes a formula, of features behind a standardisation if there is one.
+
+        Names of features, ranker, parameters and training are ``told`` as `Model.new` takes them.
+        """
+        model = cls.new(len(formula.weights), **told)
         model.coef_, model.intercept_ = formula.weights, formula.intercept
         model.transforms_, model.filling_ = formula.transforms, formula.filling
         model.where_missing_ = formula.where_missing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -77,22 +77,9 @@ class StumpModel(Model, StumpScorer):
     _n_features_uncut: int  # of a model that was cut: its stumps may still ask for all of them
 
     @classmethod
-    def of(
-        cls,
-        features: Columns,
-        thresholds: Array,
-        weights: Array,
-        *,
-        n_features: int,
-        feature_names: Sequence[str] | None,
-        ranker: str,
-        parameters: Mapping[str, Any],
-        training: Mapping[str, Any],
-    ) -> Self:
-        """The model with these stumps."""
-        model = cls.new(
-            n_features, feature_names=feature_names, ranker=ranker, parameters=parameters, training=training
-        )
+    def of(cls, features: Columns, thresholds: Array, weights: Array, *, n_features: int, **told: Any) -> Self:
+        """The model with these stumps; the rest is ``told`` as `Model.new` takes it."""
+        model = cls.new(n_features, **told)
         model.stump_features_ = features
         model.stump_thresholds_, model.stump_weights_ = thresholds, weights
         return model

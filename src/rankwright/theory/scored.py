@@ -32,11 +32,14 @@ class ScoredQueries:
     """What risk bounds need of a ranker and of queries."""
 
     def __init__(self, ranker: Any, queries: Queries) -> None:
-        wanted = "ranker must be a fitted linear one, such as RankSVM or a loaded model"
+        wanted = (
+            "ranker must be a fitted linear one, such as RankSVM or a loaded model, as the bounds are for classes of "
+            "linear functions"
+        )
         model = model_of(ranker, None, wanted)
         formula = model.formula()
         if formula is None:
-            raise not_wanted(wanted, ranker, "the bounds are for classes of linear functions")
+            raise not_wanted(wanted, ranker)
         if checked_queries(queries).n_documents == 0:
             raise DataError("there are no queries to bound a risk with")
         self.queries = queries
