@@ -122,11 +122,7 @@ class StreamedQueries:
 
     # Reading
 
-<<<<<<< HEAD
     def parts(self, progress: Tell | None = None) -> Generator[Queries]:
-=======
-    def parts(self, progress: Progress | None = None) -> Generator[Queries]:
->>>>>>> 3e1c636e7fab95965efabefbae7dcecbceec418c
         """One reading of all queries: parts of whole queries, one after the other, always cut alike.
 
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
