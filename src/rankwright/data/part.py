@@ -29,7 +29,7 @@ class Part:
     Attributes
     ----------
     offsets : where the documents of each of its queries begin and end, from 0 on
-    x, rows : features (dense in C order, or CSR), and which row of them each document has
+    rows : which row of ``x``, the features (dense in C order, or CSR), each document has
     first_query, first_document : how many come before it in the whole data
     state : what belongs to these queries and cannot be computed again; it is there whenever the part is
     """
@@ -41,10 +41,14 @@ class Part:
         self.queries, self.offsets = queries, queries.grouping.offsets
         self.n_queries, self.n_documents, self.n_features = queries.n_queries, queries.n_documents, queries.n_features
         self.first_query, self.first_document = before
-        self.x: Features = _in_c_order(queries.X)
         self.rows: Columns = np.arange(self.n_documents) if order is None else order
         self.state: dict[Hashable, Any] = {} if state is None else state
         self._kept: dict[Hashable, Any] = {}
+
+    @cached_property
+    def x(self) -> Features:
+        """The features."""
+        return _in_c_order(self.queries.X)
 
     def kept(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What was computed under this key. An engine may forget it: then it is computed again."""

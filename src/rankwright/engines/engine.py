@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.part import Part
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
 from rankwright.types import Array, Columns
 
 Step = Callable[..., Any]
@@ -56,6 +56,17 @@ class Engine(ABC):
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         """What the step returns of each part, in the order of the queries."""
 
+    @abstractmethod
+    def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        """What ``step(state, *sent)`` returns of the state of each part, in the order of the queries."""
+
+    def sum_of_states(self, step: Step, *sent: Any) -> Any:
+        """What ``step(state, *sent)`` makes of the states that parts were given by earlier steps, added up.
+
+        The data are not read.
+        """
+        return _total(self._state_results(step, sent))
+
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """What a step returns of each part, in the order of the queries, as it comes.
 
@@ -67,10 +78,7 @@ class Engine(ABC):
 
     def sum(self, step: Step, *sent: Any, reads: bool = True) -> Any:
         """What the step returns, added up over all parts, always in the same order."""
-        total, is_first = None, True
-        for result in self.each(step, *sent, reads=reads):
-            total, is_first = result if is_first else _added(total, result), False
-        return total
+        return _total(self.each(step, *sent, reads=reads))
 
     def per_query(self, step: Step, *sent: Any, reads: bool = True) -> Any:
         """What the step returns for each query of a part, or each document, of all parts one behind the other."""
@@ -107,6 +115,21 @@ def _written(part: Part, step: Step, shape: tuple[int, ...], axis: int, by: str,
 
 def _along(axis: int, begin: int, end: int) -> tuple[slice, ...]:
     return (*(slice(None),) * axis, slice(begin, end))
+
+
+def _total(results: Iterator[Any]) -> Any:
+    total = next(results)
+    for result in results:
+        total = _added(total, result)
+    return total
+
+
+def check_learnable_size(queries: Any) -> None:
+    """Refuse queries without documents or features."""
+    if queries.n_documents == 0:
+        raise DataError("there are no documents to learn from")
+    if queries.n_features == 0:
+        raise DataError("the queries have no features to learn from")
 
 
 def _added(total: Any, result: Any) -> Any:

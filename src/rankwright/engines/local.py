@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
-from rankwright.engines.engine import Engine, Step
-from rankwright.errors import DataError
+from rankwright.engines.engine import Engine, Step, check_learnable_size
 from rankwright.types import Array, Columns
 
 
@@ -18,10 +17,7 @@ class Local(Engine):
     keeps = True
 
     def __init__(self, queries: Queries) -> None:
-        if queries.n_documents == 0:
-            raise DataError("there are no documents to learn from")
-        if queries.n_features == 0:
-            raise DataError("the queries have no features to learn from")
+        check_learnable_size(queries)
         self._part = Part(queries)
         self.n_features, self.offsets, self.is_sparse = (
             queries.n_features,
@@ -31,6 +27,9 @@ class Local(Engine):
 
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         yield step(self._part, *sent)
+
+    def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        yield step(self._part.state, *sent)
 
     def fill(
         self,

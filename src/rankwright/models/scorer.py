@@ -147,7 +147,7 @@ class Scorer(BaseEstimator):  # type: ignore[misc]
         told = evaluate(self._predicted(X, queries.grouping), queries, measure, self.convention)
         value = told.means[measure]
         if sample_weight is not None:
-            value = _weighted_mean(told.values[measure], counting_weights(queries, sample_weight))
+            value = _weighted_mean(told.values[measure], counting_weights(queries.judgments, sample_weight))
         return -value if measure.lower_is_better else value
 
     def _graded_queries(self, y: Any, qid: npt.ArrayLike | None) -> Queries:

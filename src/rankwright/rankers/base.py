@@ -6,57 +6,58 @@ import warnings
 from typing import Any
 
 from rankwright.checks import check_choice
-from rankwright.data.fingerprints import query_fingerprints
+from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.finite import check_features
-from rankwright.data.learnable import nothing_to_learn
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.queries import Queries
-from rankwright.data.width import check_width
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.errors import ParameterError
 from rankwright.models.learned import checked_weights
 from rankwright.models.linear_model import LinearModel, LinearScorer
 from rankwright.models.model import about
 from rankwright.models.scorer import Scorer
 from rankwright.preparation.formula import Formula
-from rankwright.preparation.missing import MISSING, MissingName, has_missing
+from rankwright.preparation.missing import MISSING, MissingName
 from rankwright.preparation.preparation import Preparation, unscaled_preparation
+from rankwright.rankers.first_look import first_look
 
 
 class Ranker(Scorer):
     """A scikit-learn estimator that learns to score documents; ``qid`` names the query of each row."""
 
+    _takes_powers = False  # of features, so that they must not be too large
+
     def _training_queries(
         self, X: Any, y: Any, qid: Any, group: Any = None, *, reset: bool = True, are_all: bool = True
-    ) -> Queries:
+    ) -> AnyQueries:
         """Queries as given, or made of X, y and qid or group; notes (``reset``) or checks number and names of features.
 
         Warns of rows that nothing divides into queries, and of queries that no order can be learned from, unless more
         are to come.
         """
         queries = self._given_queries(X, y, qid, group, reset=reset)
-        if not isinstance(X, Queries):
+        if isinstance(queries, Queries) and queries is not X:
             warn_of_one_query(queries)
-        check_width(queries)
+        look = first_look(queries, takes_powers=self._takes_powers)
         self._n_training_queries = queries.n_queries
         before = [] if reset else self._seen_queries["train"]
-        self._seen_queries = {"train": [*before, query_fingerprints(queries)], "valid": []}
-        why = nothing_to_learn(queries) if are_all else None
-        if why is not None:
-            warnings.warn(f"nothing can be learned: {why}", stacklevel=4)
+        self._seen_queries = {"train": [*before, look.fingerprints], "valid": []}
+        if are_all and look.nothing_to_learn is not None:
+            warnings.warn(f"nothing can be learned: {look.nothing_to_learn}", stacklevel=4)
         if reset:
-            self._note_preparation(queries)
+            self._note_preparation(queries, has_missing=look.has_missing)
         return self._prepared(queries)
 
-    def _note_preparation(self, queries: Queries) -> None:
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
         """Note what is to be done to the features of all queries, from those of the training data."""
 
-    def _prepared(self, queries: Queries) -> Queries:
+    def _prepared(self, queries: AnyQueries) -> AnyQueries:
         """The queries with the features that are trained on."""
         return queries
 
-    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
-        if isinstance(X, Queries):
+    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> AnyQueries:
+        if isinstance(X, Queries | StreamedQueries):
             check_comes_alone(y, qid, group)
             if reset:
                 note_features(self, X)
@@ -67,16 +68,21 @@ class Ranker(Scorer):
         x = self._validated(X, reset=reset)
         return Queries(x, y, qid, group=group, feature_names=getattr(self, "feature_names_in_", None))
 
-    def _validation_queries(self, valid: Any) -> Queries | None:
+    def _validation_queries(self, valid: Any) -> AnyQueries | None:
         if valid is None:
             return None
-        if not isinstance(valid, Queries):
+        if not isinstance(valid, Queries | StreamedQueries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         check_noted_features(self, valid, "valid", "the training data")
-        self._seen_queries["valid"].append(query_fingerprints(valid))
+        parts = [valid] if isinstance(valid, Queries) else valid.parts()
+        self._seen_queries["valid"] += [self._checked_fingerprints(part) for part in parts]
+        return self._prepared(valid)
+
+    def _checked_fingerprints(self, valid: Queries) -> Fingerprints:
         prepared = self._prepared(valid)
+        assert isinstance(prepared, Queries)
         check_features(prepared, "valid: ")
-        return prepared
+        return query_fingerprints(valid)
 
 
 class LinearRanker(LinearScorer, Ranker):
@@ -89,13 +95,16 @@ class LinearRanker(LinearScorer, Ranker):
     missing: MissingName
     preparation_: Preparation | None = None
 
-    def _note_preparation(self, queries: Queries) -> None:
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
         check_choice("missing", self.missing, MISSING)
-        is_complete = not has_missing(queries.X)
-        self.preparation_ = None if is_complete else unscaled_preparation(queries, missing=self.missing)
+        self.preparation_ = unscaled_preparation(queries, missing=self.missing) if has_missing else None
 
-    def _prepared(self, queries: Queries) -> Queries:
-        return queries if self.preparation_ is None else self.preparation_.prepared(queries)
+    def _prepared(self, queries: AnyQueries) -> AnyQueries:
+        if self.preparation_ is None:
+            return queries
+        if isinstance(queries, StreamedQueries):
+            return queries.mapped(self.preparation_.prepared)
+        return self.preparation_.prepared(queries)
 
     def formula(self) -> Formula:
         """What the scores of features are computed by, as `predict` takes them, whatever was done to them in training.

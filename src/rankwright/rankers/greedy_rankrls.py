@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from rankwright.arrays import finite_numbers
 from rankwright.checks import check_bool, check_choice, check_whole, is_number
-from rankwright.data.finite import check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
@@ -126,6 +125,8 @@ class GreedyRankRLS(LinearRanker):
     True
     """
 
+    _takes_powers = True
+
     def __init__(
         self,
         alpha: float | Search = 1.0,
@@ -187,7 +188,6 @@ class GreedyRankRLS(LinearRanker):
         recorder = _Recorder(queries, held_out, measures, convention, tell_all=tell_all)
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
-        check_magnitude(queries)
         data = CentredSums(engine_of(queries))
         selector = self._selector(data, plan, recorder)
         paths = []

@@ -12,13 +12,16 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from rankwright.checks import check_choice
 from rankwright.data.finite import check_features, check_magnitude
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, in_memory
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
+from rankwright.measures.measure import Measure
 from rankwright.models.model import NoModel
 from rankwright.rankers.closed_form import ClosedFormRanker
-from rankwright.selection.search import Rule, Search
+from rankwright.selection.judging import Judge
+from rankwright.selection.search import Estimate, Rule, Search, estimates
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
 from rankwright.solvers.ridge import NotPositiveDefinite, ShiftedSystems
 from rankwright.types import Array
@@ -96,8 +99,9 @@ class KernelRankRLS(ClosedFormRanker):
         matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(matrix, dtype=np.float64)
 
-    def _training_matrix(self, queries: Queries) -> tuple[CentredSums, Array]:
+    def _training_matrix(self, given: AnyQueries) -> tuple[CentredSums, Array]:
         """The kernel matrix of the training documents, each query's documents together."""
+        queries = in_memory(given, "KernelRankRLS", "RankRLS")
         data, order = CentredSums(engine_of(queries)), queries.grouping.order
         check_features(queries)
         check_magnitude(queries)
@@ -123,9 +127,10 @@ class KernelRankRLS(ClosedFormRanker):
         dual += systems.solve(data.target[:, None] - centred_matrix @ dual - dual * alphas)
         return np.stack([queries.grouping.scatter(row) for row in data.centre(dual).T])
 
-    def _score_path(self, x: Any, weights: Array) -> Array:
-        scores: Array = weights @ self._kernel(_plain(x)).T
-        return scores
+    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
+        valid = in_memory(queries, "KernelRankRLS", "RankRLS")
+        scores = weights @ self._kernel(_plain(valid.X)).T
+        return [estimates(row, valid, judge.measures, judge.convention) for row in scores]
 
     def _keep(self, weights: Array) -> None:
         self.dual_coef_ = weights

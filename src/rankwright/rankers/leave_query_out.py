@@ -16,6 +16,7 @@ from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.closed_form import ClosedFormRanker
+from rankwright.rankers.first_look import first_look
 from rankwright.selection.search import checked_alphas, given_alphas
 
 
@@ -69,5 +70,5 @@ def leave_query_out(
     checked_queries(queries)
     values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
     untrained = clone(ranker)
-    untrained._note_preparation(queries)
+    untrained._note_preparation(queries, has_missing=first_look(queries, takes_powers=False).has_missing)
     return HeldOut(values, untrained._held_out_scores(untrained._prepared(queries), values), queries)

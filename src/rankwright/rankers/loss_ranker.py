@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from rankwright.data.finite import check_features, check_magnitude
+from rankwright.data.finite import check_features
 from rankwright.data.part import Part
+from rankwright.data.streams.streamed import in_memory
 from rankwright.engines.engine import Engine
 from rankwright.errors import ParameterError
 from rankwright.evaluation.tables import regularisation
@@ -139,8 +140,8 @@ class LossRanker(PathRanker):
         if not is_new and alpha != self._stream.alpha:
             raise ParameterError(f"alpha was {self._stream.alpha:g} when the stream began, and cannot become {alpha:g}")
         queries = self._training_queries(X, y, qid, group, reset=is_new, are_all=False)
+        queries = in_memory(queries, "partial_fit", "fit, or give partial_fit one part after the other")
         check_features(queries)  # once it is in the weights it stays
-        check_magnitude(queries)
         part = Part(queries)
         if is_new:
             self._forget_fit()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -14,26 +15,25 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwright.arrays import finite_numbers
 from rankwright.checks import check_bool, check_choice, check_positive, check_whole
 from rankwright.data.centred import centred_by_query
-from rankwright.data.finite import check_magnitude
 from rankwright.data.part import Part
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.engines.engine import Engine
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss, counting_weights
-from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
-from rankwright.preparation.formula import linear_scores
 from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker
+from rankwright.selection.judging import Judge
 from rankwright.selection.search import (
     Estimate,
     Rule,
     Search,
     checked_alphas,
     checked_rule,
-    estimates,
+    given_alphas,
 )
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.sent_loss import SentLoss
@@ -72,6 +72,7 @@ class PathRanker(LinearRanker):
     folds: int
 
     _solvers: tuple[str, ...]
+    _takes_powers = True
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -88,7 +89,7 @@ class PathRanker(LinearRanker):
         qid: npt.ArrayLike | None = None,
         *,
         group: npt.ArrayLike | None = None,
-        valid: Queries | None = None,
+        valid: AnyQueries | None = None,
         sample_weight: npt.ArrayLike | None = None,
         progress: Tell | None = None,
     ) -> Self:
@@ -113,11 +114,10 @@ class PathRanker(LinearRanker):
             n_folds = min(self.folds, task.queries.n_queries)
             progress = part_of(progress, "all queries", n_folds, n_folds + 1)
         solutions = self._path(task, engine, alphas, progress)
-        weights = np.stack([solution.weights for solution in solutions])
+        weights = _weights(solutions)
         on_valid: list[dict[Measure, Estimate]] = []
         if task.valid is not None:
-            scores = linear_scores(task.valid.X, weights.T).T
-            on_valid = [estimates(row, task.valid, task.measures, task.convention) for row in scores]
+            on_valid = task.judge.estimates(task.judge.values(task.valid, weights))
         chosen = choose_alpha(on_valid or on_folds, task.measures, rule) if len(alphas) > 1 else 0
         self.path_ = AlphaPath(
             alphas,
@@ -130,6 +130,15 @@ class PathRanker(LinearRanker):
         self._keep(solutions[chosen], float(alphas[chosen]), engine.passes)
         self._tell_of_gap()
         return self
+
+    def path(
+        self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike, *, progress: Tell | None = None
+    ) -> Array:
+        """The weights of training columns for each λ (λ × columns), in the order given; nothing is judged or chosen."""
+        wanted = given_alphas(alphas)
+        ascending, place = np.unique(wanted, return_inverse=True)
+        task = self._task(queries, None, None, None, None)
+        return _weights(self._path(task, engine_of(task.queries), ascending, progress))[place]
 
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
         self.coef_, self.n_iter_ = solution.weights, solution.steps
@@ -165,9 +174,10 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
-        check_magnitude(queries)
-        weights = counting_weights(queries.judgments, sample_weight)
-        return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
+        weights = np.ones(queries.n_queries)
+        if sample_weight is not None:  # else nothing has to be known of the documents
+            weights = counting_weights(queries.judgments, sample_weight)
+        return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
 
     def _check_parameters(self) -> None:
         check_choice("solver", self.solver, self._solvers)
@@ -201,35 +211,31 @@ class PathRanker(LinearRanker):
 
     def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> list[dict[Measure, Estimate]]:
         """What measures say of each λ on queries that were not trained on, each query being left out once."""
-        queries, n = task.queries, task.queries.n_queries
-        if n < 2:
-            raise DataError(
-                "there is only one query, but cross-validation needs two: name the query of each row by qid, or "
-                "give validation queries"
-            )
-        scores = np.empty((len(alphas), queries.n_documents))
-        part = np.arange(n) % min(self.folds, n)
-        for fold in range(min(self.folds, n)):
-            inner = task.part(part != fold)
-            tell = None if progress is None else _in_fold(progress, fold + 1, min(self.folds, n))
-            path = self._path(inner, engine_of(inner.queries), alphas, tell)
-            weights = np.stack([solution.weights for solution in path])
-            rows = (part == fold)[queries.grouping.codes]
-            scores[:, rows] = linear_scores(queries.X[rows], weights.T).T
-        return [estimates(row, queries, task.measures, task.convention) for row in scores]
+        n_folds = min(self.folds, task.queries.n_queries)
+
+        def weights_of(fold: int, which: npt.NDArray[np.bool_]) -> Array:
+            inner = task.part(which)
+            tell = None if progress is None else _in_fold(progress, fold, n_folds)
+            return _weights(self._path(inner, engine_of(inner.queries), alphas, tell))
+
+        return task.judge.estimates(task.judge.cross_validated(task.queries, self.folds, weights_of))
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is to be learned from, and judged by."""
 
-    queries: Queries
+    queries: AnyQueries
     loss: Loss
     weights: Array
     center: Array
-    valid: Queries | None
-    measures: tuple[Measure, ...]
-    convention: Convention
+    valid: AnyQueries | None
+    judge: Judge
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What to tell of rankers; the first one decides."""
+        return self.judge.measures
 
     def sent_loss(self) -> SentLoss:
         """The loss as parts of the data take it."""
@@ -237,7 +243,7 @@ class Task:
 
     def part(self, which: npt.NDArray[np.bool_]) -> Task:
         """The same on some of the queries."""
-        known = (self.loss, self.weights[which], self.center, None, self.measures, self.convention)
+        known = (self.loss, self.weights[which], self.center, None, self.judge)
         return Task(self.queries[which], *known)
 
 
@@ -288,9 +294,12 @@ class Watch:
         task = self._task
         if task.valid is None or not task.measures:
             return None
-        deciding = task.measures[:1]
-        scores = linear_scores(task.valid.X, weights)
-        return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
+        deciding = Judge(task.measures[:1], task.judge.convention)
+        return deciding.estimates(deciding.values(task.valid, weights[None]))[0][task.measures[0]].mean
+
+
+def _weights(solutions: Sequence[Solution]) -> Array:
+    return np.stack([solution.weights for solution in solutions])
 
 
 def _squared_spread(part: Part, weights: Array) -> float:

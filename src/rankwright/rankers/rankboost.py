@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from rankwright.checks import check_whole
 from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import in_memory
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
@@ -158,7 +159,9 @@ class RankBoost(StumpScorer, Ranker):
         """
         self._check_parameters()
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
-        queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
+        why = ("RankBoost", "RankSVM or another linear ranker")
+        queries = in_memory(self._training_queries(in_memory(X, *why), y, qid, group), *why)
+        held_out = None if valid is None else in_memory(self._validation_queries(in_memory(valid, *why)), *why)
         if self.patience is not None and (held_out is None or not measures):
             raise ParameterError("patience needs validation queries (fit(…, valid=…)) and a measure")
         if queries.n_documents == 0 or queries.n_features == 0:

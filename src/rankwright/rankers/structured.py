@@ -324,5 +324,5 @@ def _regression(task: Task) -> Array:
     """The weights of a regression on the grades, its λ chosen by the first of the measures; queries weigh alike."""
     if task.valid is None and task.queries.n_queries < 2:
         raise DataError("center: the λ of its regression is chosen by leaving queries out, but there is only one")
-    ranker = RegressionRanker(alpha=search(), measures=task.measures[:1], convention=task.convention)
+    ranker = RegressionRanker(alpha=search(), measures=task.measures[:1], convention=task.judge.convention)
     return ranker.fit(task.queries, valid=task.valid).coef_

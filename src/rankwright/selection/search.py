@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.checks import check_choice, check_positive
-from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.evaluation.per_query import measure_values
+from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure, measures_of
 
@@ -61,12 +61,12 @@ class Estimate(NamedTuple):
 
 
 def estimates(
-    scores: npt.NDArray[np.float64], queries: Queries, measures: Sequence[Measure], convention: Convention
+    scores: npt.NDArray[np.float64], judged: Judgments | Judged, measures: Sequence[Measure], convention: Convention
 ) -> dict[Measure, Estimate]:
     """What each measure says of scores on queries that the ranker has not seen."""
     if not measures:
         return {}
-    values = measure_values(scores, queries.judgments, measures, convention)
+    values = measure_values(scores, judgments_of(judged), measures, convention)
     return {measure: estimate_of(of_queries) for measure, of_queries in values.items()}
 
 
