@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.model_data import read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
+from rankwright.cli.options import DATA_HELP, DataOptions, check_one_of, reads_data
 from rankwright.cli.output import print_json, print_lines, print_table, reading, working
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 
 @reads_data
@@ -67,7 +66,7 @@ def bounds(
       rankwright bounds model.json train.txt --kind corollary1,theorem4,ndcg --delta 0.01
       rankwright bounds model.json train.txt --kind argmax --measure map --json
     """
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
     from rankwright.theory.risk_bounds import risk_bound
 
     options = {"measure": measure, "temperature": temperature, "constants": constants, "M": length}
@@ -96,24 +95,26 @@ def bounds(
         print_lines(f"left out: {name}: {reason}")
 
 
-def _of_same_features(model: LinearModel | StumpModel, queries: Queries) -> tuple[LinearModel | StumpModel, Queries]:
+def _of_same_features(model: Model, queries: Queries) -> tuple[Model, Queries]:
     """Model and queries as they are, or where the queries lack features: text does not tell of those that are 0.
 
     New queries may have them, so their weights count. As a bound asks only how long all weights are, one more feature,
     0 in all documents, stands for all that are lacking.
     """
+    from dataclasses import replace
+
     import numpy as np
     import scipy.sparse as sp
 
     from rankwright.data.queries import Queries
-    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.models.linear_model import LinearModel
 
     n = queries.n_features
-    if not isinstance(model, LinearModel) or n >= model.n_features_in_ or queries.has_feature_names:
+    formula = model.formula()
+    if formula is None or n >= model.n_features_in_ or queries.has_feature_names:
         return model, queries
-    weights = model.formula().weights
-    same = model.cut_to(n + 1)
-    same.coef_ = np.append(weights[:n], np.linalg.norm(weights[n:]))
+    weights = np.append(formula.weights[:n], np.linalg.norm(formula.weights[n:]))
+    same = LinearModel.of(replace(formula.cut_to(n + 1), weights=weights), **model.about(n + 1))
     stacked = sp.hstack if sp.issparse(queries.X) else np.hstack
     x = stacked([queries.X, np.zeros((queries.n_documents, 1), queries.X.dtype)])
     return same, Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
@@ -142,15 +143,15 @@ def _options_for(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(kinds: Sequence[str], given: Mapping[str, Any], delta: float) -> None:
     """Refuse, before anything is read, what no kind can have."""
+    from rankwright.checks import check_probability
     from rankwright.losses.structured import checked_measure
-    from rankwright.theory.checks import check_choice, check_delta
     from rankwright.theory.risk_bounds import CONSTANTS
 
-    check_delta(delta)
+    check_probability("delta", delta)
     if "measure" in given:
         checked_measure(given["measure"])
     if "constants" in given:
-        check_choice("--constants", given["constants"], CONSTANTS)
+        check_one_of(CONSTANTS, constants=given["constants"])
     for name in given:
         if not any(name in _options_for(kind, given) for kind in kinds):
             raise ParameterError(f"--{name} has no effect with --kind {','.join(kinds)}: leave it out")

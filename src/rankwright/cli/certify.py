@@ -17,8 +17,7 @@ from rankwright.cli.training_record import file_digest
 from rankwright.errors import DataError
 
 if TYPE_CHECKING:
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 _USES = {"train": "trained on", "valid": "chosen by"}
 
@@ -60,7 +59,7 @@ def certify(
     """
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
     from rankwright.theory.certificates import certificate
 
     parse_measures(measure)  # a slip of the pen need not wait for the data
@@ -99,7 +98,7 @@ def _naming(data: Path) -> Iterator[None]:
         raise DataError(f"{data}: {error}") from None
 
 
-def _noted_uses(path: Path, model: LinearModel | StumpModel, data: Path) -> list[str]:
+def _noted_uses(path: Path, model: Model, data: Path) -> list[str]:
     """What the model's training record has to do with this file: by its hash, or by its name where it has no hash."""
     doubts = []
     for use, noted in _records(model.training_):

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
-from rankwright.cli.output import check_output, missing_value, number_type, tell, writing
+from rankwright.cli.options import DATA_HELP, DataOptions, missing_value, number_type, reads_data
+from rankwright.cli.output import check_output, tell, writing
 
 
 @reads_data

@@ -23,7 +23,7 @@ from rankwright.cli.output import (
 from rankwright.plain import without_nan
 
 if TYPE_CHECKING:
-    from rankwright.measures import Evaluation
+    from rankwright.evaluation.evaluation import Evaluation
 
 
 @reads_data
@@ -68,7 +68,7 @@ def evaluate(
       rankwright evaluate scores.txt.gz test.parquet --per-query values.csv --json
     """
     from rankwright.data.files import read_scores
-    from rankwright.measures import evaluate as evaluate_scores
+    from rankwright.evaluation.evaluation import evaluate as evaluate_scores
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
 

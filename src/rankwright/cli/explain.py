@@ -68,7 +68,7 @@ def explain(
       rankwright explain model.json test.parquet --query "red shoes" --document 4 --measure map --json
     """
     from rankwright.explanation.explanation import explain as explain_query
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
 
     check_at_least(1, top=top, to_rank=to_rank)
     if to_rank is not None and document is None:

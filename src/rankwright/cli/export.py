@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwright.cli.options import option_of
+from rankwright.cli.options import check_one_of, option_of
 from rankwright.cli.output import Exit, Failure, check_output, print_code, reading, writing
 from rankwright.errors import ParameterError, ParseError
 
@@ -84,10 +84,9 @@ def export(
     """
     from rankwright.export import export_model
     from rankwright.export.exporting import TARGETS, takers_of
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
 
-    if to not in TARGETS:
-        raise ParameterError(f"--to must be one of {', '.join(TARGETS)}, not {to!r}")
+    check_one_of(TARGETS, to=to)
     values = (name, store, feature_set, table, dialect, nulls, query_column, dtype)
     options: dict[str, Any] = {
         option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None

@@ -183,20 +183,19 @@ class _Job:
 
     def check(self) -> None:
         """Refuse what cannot be, before any file is read."""
+        from rankwright.checks import check_probability
         from rankwright.fitting.folder import FILES
         from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS
         from rankwright.measures.conventions import convention_of
-        from rankwright.measures.measure import measures_of
+        from rankwright.measures.measure import one_measure
         from rankwright.selection.search import checked_rule
-        from rankwright.theory.checks import check_delta
 
         check_at_least(2, folds=self.folds)
         check_at_least(0, seed=self.seed)
-        check_delta(self.delta)
+        check_probability("delta", self.delta)
         checked_rule(self.rule)
         convention_of(self.convention)
-        if len(measures_of(self.measure)) != 1:
-            raise ParameterError(f"--measure: rankers are chosen by one measure, not by {self.measure!r}")
+        one_measure(self.measure)
         check_one_of(MISSING_OPTIONS, missing=self.missing)
         check_one_of(TRANSFORM_OPTIONS, transform=self.transform)
         self._wanted_rankers()
@@ -265,7 +264,7 @@ class _Job:
                     budget=self._seconds(),
                     seed=self.seed,
                     work=work,
-                    progress=None if bar is None else lambda what, done, total: bar(done, total, what),
+                    progress=bar,
                 )
             # That no other fit is there was checked before, and the folder has been locked since.
             with working("writing the report"):

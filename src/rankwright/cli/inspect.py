@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
-from rankwright.cli.output import missing_value, print_json, print_table, working
+from rankwright.cli.options import DATA_HELP, DataOptions, missing_value, reads_data
+from rankwright.cli.output import print_json, print_table, working
 
 
 @reads_data

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwright.cli.options import DataOptions
     from rankwright.data.queries import Queries
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 
-def read_for_models(data: Path, columns: DataOptions, *models: LinearModel | StumpModel) -> Queries:
+def read_for_models(data: Path, columns: DataOptions, *models: Model) -> Queries:
     """The queries with the features that the models name, if they do, and if no others are asked for.
 
     So columns that the models do not know are not looked at, and columns of text are encoded as for training.
@@ -24,7 +23,7 @@ def read_for_models(data: Path, columns: DataOptions, *models: LinearModel | Stu
     return columns.read(data)
 
 
-def for_features_of(model: LinearModel | StumpModel, queries: Queries) -> LinearModel | StumpModel:
+def for_features_of(model: Model, queries: Queries) -> Model:
     """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
     if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
         return model

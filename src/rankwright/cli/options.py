@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,16 +130,30 @@ Missing = Annotated[
 SCALES = ("spread", "none")
 
 
-def check_one_of(known: Sequence[str], **options: str | None) -> None:
+def check_one_of(known: Iterable[str], **options: str | None) -> None:
     """Refuse an option, named as in Python, that is given and none of these.
 
     >>> check_one_of(SCALES, scale="unit")
     Traceback (most recent call last):
-    rankwright.errors.ParameterError: --scale must be one of spread, none, not 'unit'
+    rankwright.errors.ParameterError: --scale must be one of 'spread', 'none', not 'unit'
     """
+    from rankwright.checks import check_choice
+
     for name, value in options.items():
-        if value is not None and value not in known:
-            raise ParameterError(f"{option_of(name)} must be one of {', '.join(known)}, not {value!r}")
+        if value is not None:
+            check_choice(option_of(name), value, known)
+
+
+def number_type(name: str) -> str:
+    """The option --dtype, checked."""
+    check_one_of(("float32", "float64"), dtype=name)
+    return name
+
+
+def missing_value(name: str) -> Literal["zero", "nan"]:
+    """The option --missing, checked."""
+    check_one_of(("zero", "nan"), missing=name)
+    return "nan" if name == "nan" else "zero"
 
 
 def parse_alphas(text: str) -> tuple[float, ...]:
@@ -205,11 +219,13 @@ def check_at_least(least: int, **options: int | None) -> None:
 
     >>> check_at_least(1, max_features=0)
     Traceback (most recent call last):
-    rankwright.errors.ParameterError: --max-features must be at least 1, not 0
+    rankwright.errors.ParameterError: --max-features must be a whole number of at least 1, not 0
     """
+    from rankwright.checks import check_whole
+
     for name, value in options.items():
-        if value is not None and value < least:
-            raise ParameterError(f"{option_of(name)} must be at least {least}, not {value}")
+        if value is not None:
+            check_whole(option_of(name), value, least)
 
 
 def option_of(name: str) -> str:

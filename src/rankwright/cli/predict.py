@@ -35,7 +35,7 @@ def predict(
       rankwright evaluate scores.txt test.txt
     """
     from rankwright.data.paths import atomic_path
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
 
     if out is not None:
         check_output(out, model, data)

@@ -204,9 +204,9 @@ def train(
     from rankwright.cli.training_report import report_of
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.models.model_file import save_model
+    from rankwright.models.prepared import model_of_features
     from rankwright.preparation.missing import MISSING
-    from rankwright.rankers.model_file import save_model
-    from rankwright.rankers.prepared import model_of_features
     from rankwright.selection.search import checked_rule, search
 
     check_at_least(
@@ -291,8 +291,7 @@ def train(
 def _ranker_class(name: str) -> Any:
     import rankwright
 
-    if name not in RANKERS:
-        raise ParameterError(f"--ranker must be one of {', '.join(RANKERS)}, not {name!r}")
+    check_one_of(RANKERS, ranker=name)
     return getattr(rankwright, RANKERS[name])
 
 
@@ -379,7 +378,7 @@ def _warning_by_report() -> Iterator[None]:
 
 def _record(learner: Any, report: TrainingReport, data: list[dict[str, Any]]) -> dict[str, Any]:
     """What the model file says of its training."""
-    from rankwright.rankers.training_record import training_record
+    from rankwright.models.training_record import training_record
 
     figures = report.to_dict()
     judged_on, measures = figures.pop("judged_on"), figures.pop("measures")
