@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.model_data import read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
-from rankwright.cli.output import print_json, print_lines, print_table, reading, working
+from rankwright.cli.data import DATA_HELP, DataReader, read_model, reads_data
+from rankwright.cli.output import print_json, print_lines, print_table, working
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def bounds(
     temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="The temperature of softmax.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Bound the risk on new queries from training queries alone.
 
@@ -67,16 +66,14 @@ def bounds(
       rankwright bounds model.json train.txt --kind corollary1,theorem4,ndcg --delta 0.01
       rankwright bounds model.json train.txt --kind argmax --measure map --json
     """
-    from rankwright.rankers.model_file import load_model
     from rankwright.theory.risk_bounds import risk_bound
 
     options = {"measure": measure, "temperature": temperature, "constants": constants, "M": length}
     given = {name: value for name, value in options.items() if value is not None}
     kinds, is_every = _parse_kinds(kind)
     _check(kinds, given, delta)
-    with reading(model):
-        ranker = load_model(model)
-    queries = read_for_models(data, columns, ranker)
+    ranker = read_model(model)
+    queries = reader.read_for_models(data, ranker)
     ranker, queries = _of_same_features(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):

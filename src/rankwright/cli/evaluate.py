@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
 from rankwright.cli.output import (
     check_output,
     print_json,
@@ -53,7 +53,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Measure how well scores rank judged documents.
 
@@ -75,9 +75,7 @@ def evaluate(
     chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
     if per_query is not None:
         check_output(per_query, scores, data)
-    if columns.columns.features is None:
-        columns = columns.with_features_of(())  # measures need none
-    queries = columns.read(data)
+    queries = reader.read_judgments(data)
     with reading(scores):
         values = read_scores(scores, queries)
     with working("evaluating"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rankwright.errors import ParameterError
 from rankwright.plain import without_nan
@@ -83,20 +83,6 @@ def _spinner(what: str) -> Any:
     from rich.text import Text
 
     return safe_console(stderr=True).status(Text(f"{what} …"))
-
-
-def number_type(name: str) -> str:
-    """The option --dtype, checked."""
-    if name not in ("float32", "float64"):
-        raise ParameterError(f"--dtype must be float32 or float64, not {name!r}")
-    return name
-
-
-def missing_value(name: str) -> Literal["zero", "nan"]:
-    """The option --missing, checked."""
-    if name not in ("zero", "nan"):
-        raise ParameterError(f"--missing must be zero or nan, not {name!r}")
-    return "nan" if name == "nan" else "zero"
 
 
 def check_output(path: Path, *inputs: Path) -> None:

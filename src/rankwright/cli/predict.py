@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.model_data import for_features_of, read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
-from rankwright.cli.output import check_output, print_lines, reading, working, writing
-from rankwright.errors import DataError
+from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data
+from rankwright.cli.output import check_output, print_lines, working, writing
 
 
 @reads_data
@@ -21,7 +19,7 @@ def predict(
         Path | None, typer.Option(metavar="FILE", help="Write the scores here instead of to standard output.")
     ] = None,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Score documents with a trained model.
 
@@ -35,18 +33,13 @@ def predict(
       rankwright evaluate scores.txt test.txt
     """
     from rankwright.data.paths import atomic_path
-    from rankwright.rankers.model_file import load_model
 
     if out is not None:
         check_output(out, model, data)
-    with reading(model):
-        ranker = load_model(model)
-    queries = read_for_models(data, columns.for_unjudged(), ranker)
-    with working("scoring"):
-        try:
-            scores = for_features_of(ranker, queries).predict(queries)
-        except DataError as error:
-            raise DataError(f"{data}: {error}") from None
+    ranker = read_model(model)
+    queries = reader.read_for_models(data, ranker, judged=False)
+    with working("scoring"), about(data):
+        scores = for_features_of(ranker, queries).predict(queries)
     lines = "\n".join(map(repr, scores.tolist()))
     if out is None:
         print_lines(lines)

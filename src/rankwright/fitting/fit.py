@@ -10,7 +10,7 @@ from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
 from rankwright.fitting.families import FAMILIES
 from rankwright.fitting.job import Job, Progress
-from rankwright.fitting.preparing import Auto
+from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS, Auto
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult
 from rankwright.fitting.work import Work
@@ -93,29 +93,63 @@ def fit(
     >>> result.model, result.evaluated_on
     (LinearModel(RankRLS, 8 features, 8 with a weight), 'test')
     """
-    check_delta(delta)
-    check_whole("folds", folds, 2)
-    if budget is not None:
-        check_positive("budget", budget)
+    options = checked_options(
+        measure=measure,
+        rankers=rankers,
+        folds=folds,
+        rule=rule,
+        convention=convention,
+        baseline=baseline,
+        missing=missing,
+        transform=transform,
+        delta=delta,
+        budget=budget,
+        seed=seed,
+    )
     columns = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
     queries, others = as_parts(train, columns, validation=valid, test=test)
     given = {"train": queries, "valid": others["validation"], "test": others["test"]}
-    options: dict[str, Any] = {
+    given_queries = {role: each for role, each in given.items() if each is not None}
+    request = Request(given_queries, {**options, "costs": costs})
+    return Job(request, work or Work(None, ""), progress).run()
+
+
+def checked_options(
+    *,
+    measure: Any,
+    rankers: Any,
+    folds: Any,
+    rule: Any,
+    convention: Any,
+    missing: Any,
+    transform: Any,
+    delta: Any,
+    budget: Any,
+    seed: Any,
+    **others: Any,
+) -> dict[str, Any]:
+    """The options of `fit` as a `Request` takes them; what can be found wrong without queries is refused here."""
+    check_delta(delta)
+    check_whole("folds", folds, 2)
+    check_whole("seed", seed, 0)
+    if budget is not None:
+        check_positive("budget", budget)
+    for name, value, known in (("missing", missing, MISSING_OPTIONS), ("transform", transform, TRANSFORM_OPTIONS)):
+        if value not in known:
+            raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+    return {
         "measure": _one(measure),
-        "rankers": _checked_rankers(rankers),
+        "rankers": _checked_rankers(RANKERS if rankers is None else rankers),
         "folds": folds,
         "rule": checked_rule(rule),
         "convention": convention_of(convention),
-        "baseline": baseline,
-        "costs": costs,
         "missing": missing,
         "transform": transform,
         "delta": delta,
         "budget": budget,
         "seed": seed,
+        **others,
     }
-    request = Request({role: each for role, each in given.items() if each is not None}, options)
-    return Job(request, work or Work(None, ""), progress).run()
 
 
 def _one(measure: str | Measure) -> Measure:
