@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError, ParseError
+
+if TYPE_CHECKING:
+    from rankwright.data.streams.streamed import StreamedQueries
 
 _TEXT_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -127,11 +130,12 @@ def _begins_with_names(head: bytes) -> bool:
     return bool(re.fullmatch(rb'"?[A-Za-z_][^:#]*', first)) and b":" not in line
 
 
-def write_queries(queries: Queries, path: str | os.PathLike[str]) -> None:
+def write_queries(queries: Queries | StreamedQueries, path: str | os.PathLike[str]) -> None:
     """Write a data file, whole or not at all, in the format that its name asks for.
 
     ``.parquet`` and ``.pq`` are Parquet; ``.txt``, ``.svm``, ``.svmlight``, ``.libsvm``, ``.letor`` and
-    ``.dat`` are LETOR / SVMlight text, compressed if ``.gz`` follows.
+    ``.dat`` are LETOR / SVMlight text, compressed if ``.gz`` follows. Queries that are read from files are written part
+    by part.
     """
     check_data_name(path)
     if Path(path).suffix.lower() in _PARQUET_SUFFIXES:
@@ -154,51 +158,85 @@ def check_data_name(path: str | os.PathLike[str]) -> None:
         )
 
 
-def read_scores(path: str | os.PathLike[str], queries: Queries) -> npt.NDArray[np.float64]:
+def read_scores(path: str | os.PathLike[str], queries: Queries | StreamedQueries) -> npt.NDArray[np.float64]:
     """Read one score per line, plain or gzip, for the documents of ``queries`` in their row order.
 
     Blank lines are allowed at the end. A :class:`ParseError` names the line that is not a number or is NaN.
     """
-    content, further = _content(path, queries.n_documents)
-    # What goes on behind the last document is counted, not read; blank lines before it are no end.
-    lines = content.split(b"\n")[: queries.n_documents + 1] if further else content.rstrip().split(b"\n")
-    count = content.count(b"\n") + further if further else len(lines)
+    (scores,) = score_runs(path, [queries.n_documents])
+    return scores
+
+
+def score_runs(path: str | os.PathLike[str], counts: Sequence[int]) -> Iterator[npt.NDArray[np.float64]]:
+    """The same for runs of so many documents each, of which one at a time is in memory.
+
+    Only when all are taken is it known whether the file has as many scores as there are documents.
+    """
+    expected, n_read = sum(counts), 0
+    blocks = _blocks_of_lines(path, expected)
+    lines: list[bytes] = []
+    for count in counts:
+        while len(lines) < count and (block := next(blocks, None)) is not None:
+            lines += block
+        scores = _parsed(path, lines[:count], n_read)
+        n_read += len(scores)
+        if len(scores) < count:
+            if n_read == 0:
+                _parsed(path, [b""], 0)
+            raise _wrong_count(path, n_read, expected)
+        lines = lines[count:]
+        yield scores
+    # What goes on behind the last document is counted, and not read but for its first line.
+    lines = lines or next(blocks, [])
+    if lines:
+        _parsed(path, lines[:1], n_read)
+        raise _wrong_count(path, n_read + len(lines) + sum(map(len, blocks)), expected)
+
+
+def _wrong_count(path: str | os.PathLike[str], n_scores: int, n_documents: int) -> DataError:
+    return DataError(
+        f"{os.fspath(path)}: {n_scores:,} scores for {n_documents:,} documents; "
+        "give one score per line, in the order of the documents"
+    )
+
+
+def _parsed(path: str | os.PathLike[str], lines: Sequence[bytes], n_before: int) -> npt.NDArray[np.float64]:
+    """The numbers in some lines; so many lines stand before them."""
     scores = np.empty(len(lines))
     for i, line in enumerate(lines):
         try:
             scores[i] = _number(line)
         except ValueError:
             told = line[:40].decode(errors="backslashreplace").strip()
-            raise ParseError(path, f"expected one number, found {told!r}", line=i + 1) from None
+            raise ParseError(path, f"expected one number, found {told!r}", line=n_before + i + 1) from None
     if np.isnan(scores).any():
-        line_number = int(np.argmax(np.isnan(scores))) + 1
+        line_number = n_before + int(np.argmax(np.isnan(scores))) + 1
         raise ParseError(path, "the score is NaN, which has no place in a ranking", line=line_number)
-    if count != queries.n_documents:
-        raise DataError(
-            f"{os.fspath(path)}: {count:,} scores for {queries.n_documents:,} documents; "
-            "give one score per line, in the order of the documents"
-        )
     return scores
 
 
-def _content(path: str | os.PathLike[str], n_lines: int) -> tuple[bytes, int]:
-    """The text of a file that should hold this many lines, and how many lines more it has than were kept.
+def _blocks_of_lines(path: str | os.PathLike[str], n_lines: int) -> Iterator[list[bytes]]:
+    """The lines of a file, some at a time, without the blank ones at its end.
 
-    However much is packed into a gzip file, no more than such lines can take is kept, and blank lines at the end
-    are not.
+    However much is packed into a gzip file, little of it is in memory at a time: of blank lines no more than the file
+    should have lines, and a line that is too long for a number is not read to its end.
     """
-    kept: list[bytes] = []
-    size = lines = further = 0
-    gap = b""
-    for chunk in _chunks(path):
-        if chunk.isspace():
-            gap = b"\n\n"
-        elif lines > n_lines or size > _LONGEST_SCORE * (n_lines + 1) + _CHUNK:
-            further += chunk.count(b"\n")
-        else:
-            kept.append(gap + chunk)
-            gap, size, lines = b"", size + len(chunk), lines + chunk.count(b"\n")
-    return b"".join(kept), further
+    n_blank, rest = 0, b""
+    for chunk in _ended(_chunks(path)):
+        *found, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LONGEST_SCORE:
+            found, rest = [*found, rest], b""
+        last = next((place for place in range(len(found), 0, -1) if found[place - 1].strip()), 0)
+        if last:
+            yield [b""] * min(n_blank, n_lines + 1) + found[:last]
+            n_blank = 0
+        n_blank += len(found) - last
+
+
+def _ended(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same with a line end behind the last one."""
+    yield from chunks
+    yield b"\n"
 
 
 def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
@@ -211,6 +249,6 @@ def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
 
 def _number(text: bytes) -> float:
     """The number in a line; unlike Python's literals, without ``_`` between digits."""
-    if b"_" in text:
+    if b"_" in text or len(text) > _LONGEST_SCORE:
         raise ValueError
     return float(text)

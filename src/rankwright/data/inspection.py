@@ -20,7 +20,7 @@ from rankwright.judgments.supervision import Grades
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rankwright.data.streams import StreamedQueries
+    from rankwright.data.streams.streamed import StreamedQueries
 
 # The largest grade y for which the gain 2^y − 1 of the common tools is an integer that they accept.
 LARGEST_COMMON_GRADE = 31

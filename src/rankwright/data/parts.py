@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rankwright.data.queries import Queries
 
 if TYPE_CHECKING:
-    from rankwright.data.streams import StreamedQueries
+    from rankwright.data.streams.streamed import StreamedQueries
 
 
 def parts_of(queries: Queries | StreamedQueries) -> Iterable[Queries]:
