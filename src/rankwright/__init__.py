@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler, normalised
     from rankwright.data.parquet import read_parquet, write_parquet
     from rankwright.data.queries import Queries
+    from rankwright.data.streams.opening import open_queries, remove_cache
+    from rankwright.data.streams.streamed import StreamedQueries
     from rankwright.data.svmlight import read_svmlight, write_svmlight
     from rankwright.errors import (
         DataError,
@@ -73,6 +75,8 @@ _NAMES = {
     "rankwright.data.normalise": ("GlobalStandardScaler", "QueryMinMaxScaler", "normalised"),
     "rankwright.data.parquet": ("read_parquet", "write_parquet"),
     "rankwright.data.queries": ("Queries",),
+    "rankwright.data.streams.opening": ("open_queries", "remove_cache"),
+    "rankwright.data.streams.streamed": ("StreamedQueries",),
     "rankwright.judgments.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.datasets": ("datasets",),
@@ -165,6 +169,7 @@ __all__ = [
     "RankwrightError",
     "Recall",
     "RegressionRanker",
+    "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
     "ZeroOne",
@@ -182,11 +187,13 @@ __all__ = [
     "losses",
     "nDCG",
     "normalised",
+    "open_queries",
     "parse_measures",
     "read_parquet",
     "read_queries",
     "read_scores",
     "read_svmlight",
+    "remove_cache",
     "save_model",
     "search",
     "theory",

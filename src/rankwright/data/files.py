@@ -78,7 +78,7 @@ def read_asked(
     column_description: str | os.PathLike[str] | None = None,
 ) -> Queries:
     """The same, of columns that are asked for by one object."""
-    kind = "csv" if column_description is not None else _kind(path)
+    kind = "csv" if column_description is not None else kind_of_file(path)
     if kind == "csv":
         from rankwright.data.csv import read_csv
 
@@ -91,17 +91,22 @@ def read_asked(
         from rankwright.data.parquet import read_columns
 
         return read_columns(path, asked)
-    for parameter, name in asked.named().items():
-        raise ParameterError(f"{parameter}: {os.fspath(path)} is LETOR text, which has no column {name!r} to name")
-    if asked.one_hot:
-        raise ParameterError(f"one_hot: {os.fspath(path)} is LETOR text, which has numbers only")
+    refuse_columns_of_text(path, asked)
     from rankwright.data.selected_features import of_numbers
     from rankwright.data.svmlight import read_svmlight
 
     return of_numbers(read_svmlight(path, dtype=dtype, missing=missing), asked, path)
 
 
-def _kind(path: str | os.PathLike[str]) -> str:
+def refuse_columns_of_text(path: str | os.PathLike[str], asked: TableColumns) -> None:
+    """Raise a :class:`ParameterError` for columns that LETOR text does not have."""
+    for parameter, name in asked.named().items():
+        raise ParameterError(f"{parameter}: {os.fspath(path)} is LETOR text, which has no column {name!r} to name")
+    if asked.one_hot:
+        raise ParameterError(f"one_hot: {os.fspath(path)} is LETOR text, which has numbers only")
+
+
+def kind_of_file(path: str | os.PathLike[str]) -> str:
     """What a file holds: by its content, or by its name where that says it; :class:`ParseError` if it is not read."""
     file = input_file(path)
     name = file.name.lower().removesuffix(".gz")

@@ -15,8 +15,13 @@ def warn_of_one_query(queries: Queries) -> None:
 
     A single row is one query, and ranks 1, 2, … of all rows leave no doubt either.
     """
-    why = queries.grouping.why_one_query
-    if why is not None and queries.n_documents > 1 and not isinstance(queries.supervision, FullRanking):
+    if not isinstance(queries.supervision, FullRanking):
+        warn_of_reason(queries.grouping.why_one_query, queries.n_documents)
+
+
+def warn_of_reason(why: str | None, n_documents: int) -> None:
+    """Warn for this reason, if there is one."""
+    if why is not None and n_documents > 1:
         warnings.warn(why, OneQueryWarning, stacklevel=_level_of_caller())
 
 

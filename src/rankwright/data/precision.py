@@ -121,16 +121,17 @@ def blur_of_csr(parts: Sequence[CsrRows], have_blurred: Sequence[bool]) -> Blur:
     if not columns:
         return Blur()
     wanted = np.unique(np.concatenate(columns))
-
-    def count(part: CsrRows) -> Blur:
-        blur = Blur(np.zeros(len(wanted)), np.zeros(len(wanted)))
-        count_csr(*part, wanted, blur.blurred, blur.differing)
-        return blur
-
     total = Blur()
-    for blur in map_in_order(count, parts):
+    for blur in map_in_order(lambda part: counted_csr(part, wanted), parts):
         total.add(blur)
     return total
+
+
+def counted_csr(part: CsrRows, wanted: npt.NDArray[Any]) -> Blur:
+    """What float32 blurs in some columns of CSR rows, which ascend."""
+    blur = Blur(np.zeros(len(wanted)), np.zeros(len(wanted)))
+    count_csr(*part, wanted, blur.blurred, blur.differing)
+    return blur
 
 
 def as_the_rule_says(x: Any, grouping: Grouping) -> Any:
@@ -146,11 +147,11 @@ def _csr_as_the_rule_says(x: sp.csr_array, grouping: Grouping) -> sp.csr_array:
     begins[grouping.offsets[:-1]] = True
     part = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, begins)
     blur = blur_of_csr([part], [part.has_blurred()])
-    blur.beyond_single = _beyond_single(x.data)
+    blur.beyond_single = beyond_single(x.data)
     return x if blur.matters() else x.astype(np.float32)
 
 
-def _beyond_single(values: npt.NDArray[np.float64]) -> bool:
+def beyond_single(values: npt.NDArray[np.float64]) -> bool:
     """Whether a finite number is infinite in float32."""
     with np.errstate(over="ignore"):
         return bool(np.any(np.isinf(values.astype(np.float32)) & np.isfinite(values)))
@@ -170,7 +171,7 @@ def _dense_as_the_rule_says(x: npt.NDArray[np.float64], grouping: Grouping) -> n
         stored = np.empty(len(begins) * width, np.float32)
         cells = np.ascontiguousarray(x[places]).reshape(-1)
         total.add(stored_dense(cells, width, begins, stored))
-        total.beyond_single |= _beyond_single(cells)
+        total.beyond_single |= beyond_single(cells)
         single[places] = stored.reshape(-1, width)
         first = last
     return x if total.matters() else single

@@ -109,6 +109,20 @@ class Queries:
         queries._set(*parts)
         return queries
 
+    @classmethod
+    def of_parts(
+        cls,
+        x: Features,
+        supervision: Supervision,
+        grouping: Grouping,
+        feature_names: tuple[str, ...] | None,
+        doc_ids: npt.NDArray[Any] | None,
+    ) -> Queries:
+        """Queries of parts that are known to fit together; only the indices of CSR are looked at."""
+        x = checked_features(x) if sp.issparse(x) else x
+        doc_ids = None if doc_ids is None else _read_only(doc_ids)
+        return cls._build(_read_only(x), supervision, grouping, feature_names, doc_ids)
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Queries never change: make new ones instead of setting {name!r}")
 

@@ -105,32 +105,18 @@ def make_queries(
     >>> test
     Queries(100 queries, 4,263 documents, 20 features, grades 0–2)
     """
-    for name, count, least in (
-        ("n_queries", n_queries, 1),
-        ("documents", documents, 1),
-        ("n_features", n_features, 1),
-        ("n_informative", n_informative, 1),
-        ("n_correlated", n_correlated, 0),
-        ("seed", seed, 0),
-    ):
-        _check_count(name, count, least)
-    if n_informative + n_correlated > n_features:
-        raise ParameterError(
-            f"n_informative = {n_informative} and n_correlated = {n_correlated} are more than "
-            f"n_features = {n_features} together"
-        )
-    _check_spread("noise", noise)
-    _check_spread("query_offset", query_offset)
-    shares = _checked_shares(grade_mix)
+    check_count("n_queries", n_queries, 1)
+    check_count("documents", documents, 1)
+    check_count("seed", seed, 0)
+    check_spread("noise", noise)
+    check_spread("query_offset", query_offset)
+    shares = checked_shares(grade_mix)
     float_type = _checked_dtype(dtype)
 
     rng = np.random.default_rng(seed)
-    informative, correlated, useless = (
-        np.sort(columns)
-        for columns in np.split(rng.permutation(n_features), [n_informative, n_informative + n_correlated])
-    )
-    weights = _draw_weights(rng, n_features, informative)
-    sizes = _draw_sizes(rng, n_queries, documents)
+    informative, correlated, useless = draw_columns(rng, n_features, n_informative, n_correlated)
+    weights = draw_weights(rng, n_features, informative)
+    sizes = draw_sizes(rng, n_queries, documents)
     x = rng.standard_normal((n_queries * documents, n_features), dtype=float_type)
     _mix_in(rng, x, informative, correlated)
     offsets = rng.standard_normal((n_queries, n_features)) * rng.uniform(0, 2 * query_offset, n_features)
@@ -146,7 +132,25 @@ def make_queries(
     return SyntheticCollection(queries, weights, informative, correlated, useless)
 
 
-def _draw_weights(
+def draw_columns(
+    rng: np.random.Generator, n_features: int, n_informative: int, n_correlated: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Which columns are informative, correlated with these, and useless."""
+    check_count("n_features", n_features, 1)
+    check_count("n_informative", n_informative, 1)
+    check_count("n_correlated", n_correlated, 0)
+    if n_informative + n_correlated > n_features:
+        raise ParameterError(
+            f"n_informative = {n_informative} and n_correlated = {n_correlated} are more than "
+            f"n_features = {n_features} together"
+        )
+    shuffled = np.split(rng.permutation(n_features), [n_informative, n_informative + n_correlated])
+    for columns in shuffled:
+        columns.sort()
+    return shuffled[0], shuffled[1], shuffled[2]
+
+
+def draw_weights(
     rng: np.random.Generator, n_features: int, informative: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.float64]:
     """Weights of length 1 and either sign, none of the informative ones close to zero."""
@@ -156,7 +160,7 @@ def _draw_weights(
     return weights / np.linalg.norm(weights)
 
 
-def _draw_sizes(rng: np.random.Generator, n_queries: int, documents: int) -> npt.NDArray[np.int64]:
+def draw_sizes(rng: np.random.Generator, n_queries: int, documents: int) -> npt.NDArray[np.int64]:
     """One document per query, and the others shared out in proportion to gamma draws: the mean is exact."""
     draws = np.cumsum(rng.gamma(_SIZE_SHAPE, size=n_queries))
     upto = np.rint(draws / draws[-1] * n_queries * (documents - 1)).astype(np.int64)
@@ -171,14 +175,21 @@ def _mix_in(
     correlated: npt.NDArray[np.intp],
 ) -> None:
     """Turn the noise in the correlated columns into ρ · (mixture of informative ones) + √(1 − ρ²) · noise."""
-    mixed = min(_MOST_MIXED, len(informative))
-    mixture = np.zeros((len(informative), len(correlated)))
-    for column in range(len(correlated)):
-        mixture[rng.choice(len(informative), mixed, replace=False), column] = rng.standard_normal(mixed)
+    mixture, own = draw_mixture(rng, len(informative), len(correlated), x.dtype)
+    x[:, correlated] = x[:, informative] @ mixture + own * x[:, correlated]
+
+
+def draw_mixture(
+    rng: np.random.Generator, n_informative: int, n_correlated: int, dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """What of each informative feature goes into each correlated one, and how much noise of its own."""
+    mixed = min(_MOST_MIXED, n_informative)
+    mixture = np.zeros((n_informative, n_correlated))
+    for column in range(n_correlated):
+        mixture[rng.choice(n_informative, mixed, replace=False), column] = rng.standard_normal(mixed)
     mixture /= np.linalg.norm(mixture, axis=0)
-    rho = rng.uniform(*_CORRELATION, len(correlated))
-    own = np.sqrt(1 - rho**2).astype(x.dtype)
-    x[:, correlated] = x[:, informative] @ (rho * mixture).astype(x.dtype) + own * x[:, correlated]
+    rho = rng.uniform(*_CORRELATION, n_correlated)
+    return (rho * mixture).astype(dtype), np.sqrt(1 - rho**2).astype(dtype)
 
 
 def _grades(utility: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
@@ -188,17 +199,20 @@ def _grades(utility: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -
     return np.searchsorted(ordered[up_to_grade], utility, side="left")
 
 
-def _check_count(name: str, value: int, least: int) -> None:
+def check_count(name: str, value: int, least: int) -> None:
+    """Raise a :class:`ParameterError` if a number is not whole, or too small."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
-def _check_spread(name: str, value: float) -> None:
+def check_spread(name: str, value: float) -> None:
+    """Raise a :class:`ParameterError` if a standard deviation is none."""
     if not 0 <= value < np.inf:
         raise ParameterError(f"{name} must be a finite number of at least 0, not {value!r}")
 
 
-def _checked_shares(grade_mix: Sequence[float]) -> npt.NDArray[np.float64]:
+def checked_shares(grade_mix: Sequence[float]) -> npt.NDArray[np.float64]:
+    """The shares of grades, with sum 1."""
     shares = np.asarray(grade_mix, dtype=np.float64)
     if shares.ndim != 1 or len(shares) < 2 or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1):
         raise ParameterError(

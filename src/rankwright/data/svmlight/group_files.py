@@ -34,28 +34,33 @@ class GroupFile:
 
     def query_ids(self, data: Path, qid: npt.NDArray[Any] | None, rows: int) -> npt.NDArray[Any]:
         """The query of each row of the data: its ``qid`` if it has them, else 1, 2, …, the lines of this file."""
+        self.check_total(data, rows)
+        if qid is None:
+            return query_numbers(self.sizes)
+        found = run_sizes(qid)
+        self.check_runs(data, qid[np.cumsum(found) - found], found)
+        return qid
+
+    def check_total(self, data: Path, rows: int) -> None:
+        """A :class:`ParseError` if the data have another number of rows than all queries together."""
         total = sum(self.sizes.tolist())
         if total != rows:
             told = f"its sizes of {len(self.sizes):,} queries add up to {total:,} rows"
             raise ParseError(self.path, f"{told}, but {os.fspath(data)} has {rows:,}")
-        if qid is None:
-            return query_numbers(self.sizes)
-        self._check_agrees(data, qid)
-        return qid
 
-    def _check_agrees(self, data: Path, qid: npt.NDArray[Any]) -> None:
-        found = run_sizes(qid)
+    def check_runs(self, data: Path, ids: npt.NDArray[Any], found: npt.NDArray[np.int64]) -> None:
+        """A :class:`ParseError` if the runs of rows with the same ``qid`` are not those of this file."""
         together = min(len(found), len(self.sizes))
         other = np.flatnonzero(found[:together] != self.sizes[:together])
         if len(other):
             line = int(other[0]) + 1
             raise ParseError(
                 self.path,
-                f"expected {found[line - 1]:,}, the rows of query {qid[found[: line - 1].sum()]} by its qid: in "
+                f"expected {found[line - 1]:,}, the rows of query {ids[line - 1]} by its qid: in "
                 f"{os.fspath(data)}, found {self.sizes[line - 1]:,}: correct this file, or remove it",
                 line=line,
             )
-        if len(np.unique(qid)) < len(found):
+        if len(np.unique(ids)) < len(found):
             told = f"{os.fspath(data)} has a qid: whose rows do not stand together"
             raise ParseError(self.path, f"{told}, which sizes cannot say: remove this file")
 

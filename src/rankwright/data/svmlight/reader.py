@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from rankwright.errors import ParameterError, ParseError
 from rankwright.judgments.grouping import Grouping
 from rankwright.machine.threads import map_in_order
 
-_WHY_ONE_QUERY = (
+WHY_ONE_QUERY = (
     "{path}: The file has no qid: column, so all {rows:,} rows were read as one query. Put qid:<id> behind the grade "
     "on each line, or write how many rows each query has, one number per line, into {path}.query."
 )
@@ -91,17 +92,7 @@ def read_parts(
     paths: Sequence[str | os.PathLike[str]], *, dtype: npt.DTypeLike | None, missing: Literal["zero", "nan"]
 ) -> list[Queries]:
     """Read the files of one collection alike: numbered from the same index, equally wide, of one type, dense or CSR."""
-    layout = Layout(
-        input_file(paths[0]),
-        _checked_dtype(dtype),
-        by_rule=dtype is None,
-        sparse=False,
-        may_turn_sparse=missing == "zero",
-        first_index=1,
-        may_turn_zero_based=True,
-        n_features=None,
-        fill=_checked_fill(missing, None),
-    )
+    layout = first_layout(input_file(paths[0]), dtype=dtype, missing=missing)
     with ExitStack() as stack:
         sources = [stack.enter_context(open_text(input_file(path))) for path in paths]
         parts, layouts = [], []
@@ -123,6 +114,21 @@ def read_parts(
     for part in parts:
         warn_of_one_query(part)
     return parts
+
+
+def first_layout(path: Path, *, dtype: npt.DTypeLike | None, missing: str) -> Layout:
+    """How a file is read at first, when nothing is known of it."""
+    return Layout(
+        path,
+        _checked_dtype(dtype),
+        by_rule=dtype is None,
+        sparse=False,
+        may_turn_sparse=missing == "zero",
+        first_index=1,
+        may_turn_zero_based=True,
+        n_features=None,
+        fill=_checked_fill(missing, None),
+    )
 
 
 def _read_as_laid_out(source: TextFile, layout: Layout) -> tuple[Queries, Layout]:
@@ -193,7 +199,7 @@ def _queries(pieces: list[Piece], whole: npt.NDArray[Any], parser: Parser) -> Qu
             own.setflags(write=False)  # nobody else has them: Queries need not copy them
     queries = Queries(x, grades, qid, doc_ids=doc_ids)
     if qid is None:
-        queries.grouping.why_one_query = _WHY_ONE_QUERY.format(rows=rows, path=layout.path)
+        queries.grouping.why_one_query = WHY_ONE_QUERY.format(rows=rows, path=layout.path)
     return queries
 
 

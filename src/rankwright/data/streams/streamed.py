@@ -1,0 +1,238 @@
+"""`StreamedQueries`: queries that are never all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.data.streams.ahead import one_ahead
+from rankwright.data.streams.joining import joined_judgments, joined_queries
+from rankwright.data.streams.sizes import bytes_of, memory_limit, told_bytes
+from rankwright.data.streams.source import Source, cut
+from rankwright.errors import DataError
+from rankwright.judgments.judgments import Judgments
+from rankwright.types import Progress
+
+Map = Callable[[Queries], Queries]
+
+# What a function makes of the features is seen on the first queries, of about so many documents.
+_PROBED = 1000
+
+
+class StreamedQueries:
+    """N queries with their documents, larger than memory: they are read part by part, as often as needed.
+
+    Made by :func:`~rankwright.open_queries` and :func:`~rankwright.datasets.stream_queries`. What is known of all
+    queries at once (their number, ids and sizes) is here; all else is in the :meth:`parts`, which are
+    :class:`~rankwright.Queries`. Like these they never change.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        memory: int | str = "4GB",
+        *,
+        chosen: npt.NDArray[np.intp] | None = None,
+        maps: tuple[Map, ...] = (),
+    ) -> None:
+        self._source, self._maps = source, maps
+        self._chosen = chosen
+        self.memory = memory_limit(memory)
+        """The limit of memory, in bytes: the part in work and the one that is read ahead take half of it at most."""
+
+    # What is known of all of them
+
+    @property
+    def query_ids(self) -> npt.NDArray[Any]:
+        """The id of each query, in the order of first appearance."""
+        ids = self._source.query_ids
+        return ids if self._chosen is None else ids[self._chosen]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of documents of each query."""
+        sizes = self._source.sizes
+        return sizes if self._chosen is None else sizes[self._chosen]
+
+    @property
+    def n_queries(self) -> int:
+        """N."""
+        return len(self.query_ids)
+
+    @cached_property
+    def n_documents(self) -> int:
+        """m, the number of rows."""
+        return int(self.sizes.sum())
+
+    @property
+    def n_features(self) -> int:
+        """n, the number of columns."""
+        return self._first.n_features if self._maps else self._source.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features: as given, or ``f1``, ``f2``, …"""
+        return tuple(map(self.feature_name, range(self.n_features)))
+
+    @property
+    def has_feature_names(self) -> bool:
+        """Whether the features were given names."""
+        return self._first.has_feature_names if self._maps else self._source.given_names is not None
+
+    def feature_name(self, column: int) -> str:
+        """The name of one feature."""
+        if self._maps:
+            return self._first.feature_name(column)
+        names = self._source.given_names
+        return f"f{column + 1}" if names is None else names[column]
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(N,): a sequence of queries."""
+        return (self.n_queries,)
+
+    def __len__(self) -> int:
+        return self.n_queries
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """Supervision and grouping of all documents, in memory: read once, without features and document ids."""
+        if self._maps:
+            with closing(self.parts()) as parts:
+                return joined_judgments([part.judgments for part in parts])
+        read = (self._source.read(first, last, features=False) for first, last in self._runs)
+        return joined_judgments([self._taken(part, run).judgments for part, run in zip(read, self._runs, strict=True)])
+
+    # Reading
+
+    def parts(self, progress: Progress | None = None) -> Iterator[Queries]:
+        """One reading of all queries: parts of whole queries, one after the other, always cut alike.
+
+        While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
+        left by ``break`` or an error does so by itself). ``progress`` is told how many bytes are done, and of how many.
+        """
+        total = self.n_documents * self._row_bytes
+        done = 0.0
+        with closing(one_ahead(self._part, self._runs)) as parts:
+            for part in parts:
+                yield part
+                done += part.n_documents * self._row_bytes
+                if progress is not None:
+                    progress(done, total)
+
+    def in_memory(self) -> Queries:
+        """All of them as :class:`~rankwright.Queries`, whatever memory that takes."""
+        with closing(self.parts()) as parts:
+            return joined_queries(parts, self.n_documents, self._empty)
+
+    # Some of them, or with other features
+
+    def __getitem__(self, which: slice | npt.ArrayLike) -> StreamedQueries:
+        """The queries of a slice, at positions, or where a mask with one entry per query is true: nothing is read.
+
+        They keep the order of the data, so positions must ascend.
+        """
+        if isinstance(which, int | np.integer):
+            which = slice(int(which), int(which) + 1 or None)
+        if isinstance(which, slice):
+            positions = np.arange(self.n_queries)[which]
+        else:
+            positions = np.atleast_1d(np.arange(self.n_queries)[np.asarray(which, None if np.size(which) else np.intp)])
+        if np.any(np.diff(positions) <= 0):
+            raise DataError(
+                "queries that are read from files keep their order: give positions that ascend, each once, or take "
+                "them from .in_memory()"
+            )
+        chosen = positions if self._chosen is None else self._chosen[positions]
+        return StreamedQueries(self._source, self.memory, chosen=chosen, maps=self._maps)
+
+    def mapped(self, function: Map) -> StreamedQueries:
+        """The same queries with what the function makes of each part: nothing is read now but the first queries.
+
+        The function must treat documents one by one or query by query, and keep the queries and their documents as they
+        are: it is for other features or other grades.
+        """
+        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=(*self._maps, function))
+
+    # How it is read
+
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        """The runs of the source's queries that parts are read from."""
+        sizes = self._source.sizes
+        if self._chosen is None:
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+            return cut(offsets, self._row_bytes, self.memory)
+        runs = []
+        # Stretches that are chosen as a whole are read as such; elsewhere what lies between is read and dropped.
+        kept = np.zeros(len(sizes), np.int64)
+        kept[self._chosen] = 1
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        for first, last in cut(offsets, self._row_bytes, self.memory):
+            inside = np.flatnonzero(kept[first:last])
+            if len(inside):
+                runs.append((first + int(inside[0]), first + int(inside[-1]) + 1))
+        return runs
+
+    @cached_property
+    def _row_bytes(self) -> float:
+        """The memory that a document takes: as it is read, and as what the functions make of it."""
+        plain = self._source.row_bytes()
+        if not self._maps:
+            return plain
+        return plain + bytes_of(self._first) / max(1, self._first.n_documents)
+
+    def _part(self, run: tuple[int, int]) -> Queries:
+        return self._made(self._taken(self._source.read(*run), run))
+
+    def _taken(self, part: Queries, run: tuple[int, int]) -> Queries:
+        """Those of a run that are chosen."""
+        if self._chosen is None:
+            return part
+        begin, end = np.searchsorted(self._chosen, run)
+        inside = self._chosen[begin:end] - run[0]
+        return part if len(inside) == part.n_queries else part[inside]
+
+    def _made(self, part: Queries) -> Queries:
+        """What the functions make of a part."""
+        for function in self._maps:
+            before, part = part, function(part)
+            if part.n_queries != before.n_queries or part.n_documents != before.n_documents:
+                raise DataError(
+                    f"a function for mapped() made {part!r} of {before!r}: it must keep the queries and their documents"
+                )
+        return part
+
+    @cached_property
+    def _first(self) -> Queries:
+        """What becomes of the first queries."""
+        chosen = np.arange(len(self._source.sizes)) if self._chosen is None else self._chosen
+        sizes = self._source.sizes[chosen]
+        few = int(np.searchsorted(np.cumsum(sizes), _PROBED)) + 1
+        begin = int(chosen[0]) if len(chosen) else 0
+        end = begin + 1 if len(chosen) else 0
+        while end < len(self._source.sizes) and end - begin < few and end in chosen[:few]:
+            end += 1
+        return self._made(self._source.read(begin, end))
+
+    @property
+    def _empty(self) -> Queries:
+        """No queries, with the same features."""
+        return self._first[:0] if self._maps else self._source.read(0, 0)
+
+    def __repr__(self) -> str:
+        queries = f"{self.n_queries:,} {'query' if self.n_queries == 1 else 'queries'}"
+        documents = f"{self.n_documents:,} document{'s' * (self.n_documents != 1)}"
+        features = f"{self.n_features:,} feature{'s' * (self.n_features != 1)}"
+        parts = f"{len(self._runs):,} part{'s' * (len(self._runs) != 1)}"
+        size = told_bytes(self.n_documents * self._row_bytes)
+        return (
+            f"StreamedQueries({queries}, {documents}, {features}; {size} in {parts} from {self._source.told()}, "
+            f"memory {told_bytes(self.memory)})"
+        )
