@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwright.cli.memory import MemoryLimit
 from rankwright.cli.options import check_one_of, naming_options
-from rankwright.cli.output import reading
+from rankwright.cli.output import opening, reading
+from rankwright.cli.progress import progress_bar
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import StreamedQueries
     from rankwright.rankers.linear_model import LinearModel
     from rankwright.rankers.stump_model import StumpModel
 
@@ -39,7 +42,8 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
             features=_names("--features", given["features"]),
             one_hot=_names("--one-hot", given["one_hot"]),
         )
-        command(reader=DataReader(columns, given["column_description"]), **options)
+        limit = MemoryLimit.of(given["memory"], given["cache"], given["sort"])
+        command(reader=DataReader(columns, given["column_description"], limit), **options)
 
     own = inspect.signature(command, eval_str=True)
     parameters = [parameter for name, parameter in own.parameters.items() if name != "reader"]
@@ -70,6 +74,24 @@ def _data_options(
         Path | None,
         typer.Option(metavar="FILE", help="CatBoost's column description, for a table without a header line."),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
+            "of the memory that is free.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder for what is read part by part; by default, that of the data file."
+        ),
+    ] = None,
+    sort: Annotated[
+        bool,
+        typer.Option("--sort", help="If data are read part by part: bring rows of a query together by a sort on disk."),
+    ] = False,
 ) -> None:
     """Only its signature counts."""
 
@@ -89,35 +111,68 @@ def _names(option: str, text: str | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class DataReader:
-    """Reads the queries of a command: which columns of a table are what; for LETOR text, which features to take."""
+    """Reads the queries of a command: which columns of a table are what, and how much memory they may take.
+
+    Of LETOR text, the columns say which features to take.
+    """
 
     columns: TableColumns
-    description: Path | None = None
+    description: Path | None
+    memory: MemoryLimit
 
-    def read(self, path: Path, *, dtype: str | None = None, missing: str = "zero") -> Queries:
-        """The queries in a file; of text, with numbers of this type, and "zero" or "nan" for what a line leaves out."""
-        from rankwright.data.files import read_asked
+    def in_memory(self, reason: str) -> DataReader:
+        """The same for a command that needs all data in memory, for this reason, with what to do instead."""
+        return replace(self, memory=self.memory.refusing(reason))
+
+    def read(self, path: Path, *, dtype: str | None = None, missing: str = "zero") -> Queries | StreamedQueries:
+        """The queries of a file, of all files in a folder, or of those of a pattern; in memory if they fit in it.
+
+        Of text, numbers have this type, and what a line leaves out is "zero" or "nan".
+        """
+        from rankwright.data.streams.opening import data_files
 
         check_one_of(("float32", "float64"), dtype=dtype)
         check_one_of(("zero", "nan"), missing=missing)
-        with reading(path), naming_options(*_DATA_OPTIONS):
-            return read_asked(
-                path,
+        is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
+        with opening(path), naming_options(*_DATA_OPTIONS):
+            files = [path] if is_pipe else data_files(path)
+            is_exceeded = not is_pipe and self.memory.is_exceeded(path, files)
+            if files == [path] and not is_exceeded:
+                return self._read(path, dtype, missing)
+            queries = self._opened(path, files, dtype, missing)
+            return queries if is_exceeded else queries.in_memory()
+
+    def _read(self, path: Path, dtype: str | None, missing: Any) -> Queries:
+        from rankwright.data.files import read_asked
+
+        with reading(path):
+            return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
+
+    def _opened(self, path: Path, files: list[Path], dtype: str | None, missing: Any) -> StreamedQueries:
+        from rankwright.data.streams.opening import open_asked
+
+        with progress_bar(f"reading {path.name} (bytes)") as progress:
+            return open_asked(
+                files,
                 self.columns,
+                memory=self.memory.limit,
+                cache=self.memory.cache,
+                sort=self.memory.sort,
                 dtype=dtype,
-                missing=missing,  # type: ignore[arg-type]
+                missing=missing,
                 column_description=self.description,
+                progress=progress,
             )
 
     def with_features_of(self, names: Iterable[str]) -> DataReader:
         """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""
         return replace(self, columns=self.columns.for_features(names))
 
-    def read_judgments(self, path: Path) -> Queries:
+    def read_judgments(self, path: Path) -> Queries | StreamedQueries:
         """The queries in a file, with those features only that are asked for: to measure scores takes none."""
         return (self.with_features_of(()) if self.columns.features is None else self).read(path)
 
-    def read_for_models(self, path: Path, *models: LinearModel | StumpModel, judged: bool = True) -> Queries:
+    def read_for_models(self, path: Path, *models: LinearModel | StumpModel, judged: bool = True) -> Any:
         """The queries with the features that the models name, if they do, and if no others are asked for.
 
         So columns that the models do not know are not looked at, and columns of text are encoded as for training.
@@ -130,7 +185,7 @@ class DataReader:
             reader = reader.with_features_of(dict.fromkeys(names))
         return reader.read(path)
 
-    def read_training(self, files: Mapping[str, Path]) -> dict[str, Queries]:
+    def read_training(self, files: Mapping[str, Path]) -> dict[str, Any]:
         """The queries of files by their roles, "train" first, all with the features of the training data, in order.
 
         Features are matched by name where the training data name them, and columns of text encoded as there.
@@ -151,7 +206,7 @@ class DataReader:
         return read
 
 
-def _check_features(path: Path, queries: Queries, train_path: Path, train: Queries) -> None:
+def _check_features(path: Path, queries: Any, train_path: Path, train: Any) -> None:
     """Refuse queries that have other features than the training data."""
     is_numbered = not queries.has_feature_names and not train.has_feature_names
     if is_numbered and queries.n_features == train.n_features:
@@ -184,7 +239,7 @@ def read_model(path: Path) -> LinearModel | StumpModel:
         return load_model(path)
 
 
-def for_features_of(model: LinearModel | StumpModel, queries: Queries) -> LinearModel | StumpModel:
+def for_features_of(model: LinearModel | StumpModel, queries: Queries | StreamedQueries) -> LinearModel | StumpModel:
     """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
     if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
         return model

@@ -67,19 +67,19 @@ def evaluate(
       rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
       rankwright evaluate scores.txt.gz test.parquet --per-query values.csv --json
     """
-    from rankwright.data.files import read_scores
-    from rankwright.measures import evaluate as evaluate_scores
+    from rankwright.data.scores import scored_parts
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.measures.evaluation import evaluate_parts
 
     chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
     if per_query is not None:
         check_output(per_query, scores, data)
     queries = reader.read_judgments(data)
     with reading(scores):
-        values = read_scores(scores, queries)
+        scored = scored_parts(scores, queries)
+        evaluation = evaluate_parts(scored, queries.query_ids, chosen_measures, chosen_convention)
     with working("evaluating"):
-        evaluation = evaluate_scores(values, queries, chosen_measures, convention=chosen_convention)
         result = evaluation.to_dict()
     if per_query is not None:
         with writing(per_query):

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from rankwright.explanation.explanation import Explanation
 
 
+_IN_MEMORY = (
+    "explain compares the query with all others at once, in memory: leave --memory out, or write the query and a few "
+    "hundred others to a file of their own"
+)
+
+
 @reads_data
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
@@ -67,7 +73,7 @@ def explain(
     if to_rank is not None and document is None:
         raise ParameterError("--to-rank needs --document: add the document that should reach this rank")
     ranker = read_model(model)
-    queries = reader.read_for_models(data, ranker)
+    queries = reader.in_memory(_IN_MEMORY).read_for_models(data, ranker)
     with working("explaining"), about(data):
         ranker = for_features_of(ranker, queries)
         explanation = explain_query(ranker, queries, _query_id(queries, query), measure=measure, convention=convention)

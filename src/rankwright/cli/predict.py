@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data
-from rankwright.cli.output import check_output, print_lines, working, writing
+from rankwright.cli.output import check_output, print_text, working, writing_into
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import StreamedQueries
+    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.rankers.stump_model import StumpModel
 
 
 @reads_data
@@ -38,11 +45,21 @@ def predict(
         check_output(out, model, data)
     ranker = read_model(model)
     queries = reader.read_for_models(data, ranker, judged=False)
-    with working("scoring"), about(data):
-        scores = for_features_of(ranker, queries).predict(queries)
-    lines = "\n".join(map(repr, scores.tolist()))
+    ranker = for_features_of(ranker, queries)
     if out is None:
-        print_lines(lines)
+        with tempfile.TemporaryFile("w+", encoding="ascii") as file:  # nothing is printed before all is well
+            _score(ranker, queries, data, file)
+            file.seek(0)
+            print_text(file)
     else:
-        with writing(out), atomic_path(out) as temporary:
-            temporary.write_text(f"{lines}\n", encoding="ascii")
+        with writing_into(out), atomic_path(out) as temporary, temporary.open("w", encoding="ascii") as file:
+            _score(ranker, queries, data, file)
+
+
+def _score(ranker: LinearModel | StumpModel, queries: Queries | StreamedQueries, data: Path, file: TextIO) -> None:
+    """Write a line for each document, part by part."""
+    from rankwright.data.parts import parts_of
+
+    with working("scoring"), about(data):
+        for part in parts_of(queries):
+            file.writelines(f"{score!r}\n" for score in ranker.predict(part).tolist())

@@ -19,13 +19,14 @@ def prepared(
     read: Mapping[str, Queries], scale: str | None, missing: str | None
 ) -> tuple[Preparation, dict[str, Queries]]:
     """How features become the columns that are trained on, and all queries with these columns."""
+    from rankwright.data.parts import parts_of
     from rankwright.data.width import check_width
     from rankwright.preparation.missing import has_missing
     from rankwright.preparation.preparation import prepare
 
     for queries in read.values():
         check_width(queries)
-    others_miss = any(has_missing(queries.X) for queries in read.values())
+    others_miss = any(has_missing(part.X) for queries in read.values() for part in parts_of(queries))
     is_scaled, filling = scale != "none", missing or "mean"
     by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]
     return by, {role: train if role == "train" else by.prepared(queries) for role, queries in read.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from rankwright.cli.output import check_output_folder, print_json, print_lines, 
 from rankwright.cli.progress import progress_bar
 from rankwright.errors import ParameterError
 
+_IN_MEMORY = (
+    "study trains on many samples of the queries, in memory: leave --memory out, or write a sample of the queries to a "
+    "file of their own"
+)
 _FILES = ("bounds.csv", "bounds.svg")
 
 
@@ -62,7 +66,7 @@ def study_bounds(
     steps = None if sizes is None else _parse_sizes(sizes)
     if out is not None:
         check_output_folder(out, _FILES, *([] if data is None else [data]))
-    queries = None if data is None else reader.read(data)
+    queries: Any = None if data is None else reader.in_memory(_IN_MEMORY).read(data)
     with progress_bar("training on more and more queries") as progress:
         study = studies.study_bounds(
             queries, measure=measure, sizes=steps, repeats=repeats, delta=delta, seed=seed, progress=progress

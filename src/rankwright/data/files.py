@@ -1,22 +1,21 @@
-"""Open and write any data file: LETOR / SVMlight text, tables, Parquet, and files of scores."""
+"""Open and write any data file: LETOR / SVMlight text, tables, Parquet."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.content import Content, unpacked
+from rankwright.data.content import Content
 from rankwright.data.other_formats import other_format
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns
-from rankwright.errors import DataError, ParameterError, ParseError
+from rankwright.errors import ParameterError, ParseError
 
 if TYPE_CHECKING:
     from rankwright.data.streams.streamed import StreamedQueries
@@ -25,8 +24,6 @@ _TEXT_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
 _ENDINGS = {"csv": (".csv", ".tsv", ".tab", ".psv"), "json lines": (".jsonl", ".ndjson")}
-_LONGEST_SCORE = 10_000  # bytes of a line
-_CHUNK = 1 << 20
 
 
 def read_queries(
@@ -161,99 +158,3 @@ def check_data_name(path: str | os.PathLike[str]) -> None:
             f"{os.fspath(path)}: the name of a data file ends in {', '.join(_TEXT_SUFFIXES)} for text "
             f"(.gz may follow), or in {' or '.join(_PARQUET_SUFFIXES)} for Parquet"
         )
-
-
-def read_scores(path: str | os.PathLike[str], queries: Queries | StreamedQueries) -> npt.NDArray[np.float64]:
-    """Read one score per line, plain or gzip, for the documents of ``queries`` in their row order.
-
-    Blank lines are allowed at the end. A :class:`ParseError` names the line that is not a number or is NaN.
-    """
-    (scores,) = score_runs(path, [queries.n_documents])
-    return scores
-
-
-def score_runs(path: str | os.PathLike[str], counts: Sequence[int]) -> Iterator[npt.NDArray[np.float64]]:
-    """The same for runs of so many documents each, of which one at a time is in memory.
-
-    Only when all are taken is it known whether the file has as many scores as there are documents.
-    """
-    expected, n_read = sum(counts), 0
-    blocks = _blocks_of_lines(path, expected)
-    lines: list[bytes] = []
-    for count in counts:
-        while len(lines) < count and (block := next(blocks, None)) is not None:
-            lines += block
-        scores = _parsed(path, lines[:count], n_read)
-        n_read += len(scores)
-        if len(scores) < count:
-            if n_read == 0:
-                _parsed(path, [b""], 0)
-            raise _wrong_count(path, n_read, expected)
-        lines = lines[count:]
-        yield scores
-    # What goes on behind the last document is counted, and not read but for its first line.
-    lines = lines or next(blocks, [])
-    if lines:
-        _parsed(path, lines[:1], n_read)
-        raise _wrong_count(path, n_read + len(lines) + sum(map(len, blocks)), expected)
-
-
-def _wrong_count(path: str | os.PathLike[str], n_scores: int, n_documents: int) -> DataError:
-    return DataError(
-        f"{os.fspath(path)}: {n_scores:,} scores for {n_documents:,} documents; "
-        "give one score per line, in the order of the documents"
-    )
-
-
-def _parsed(path: str | os.PathLike[str], lines: Sequence[bytes], n_before: int) -> npt.NDArray[np.float64]:
-    """The numbers in some lines; so many lines stand before them."""
-    scores = np.empty(len(lines))
-    for i, line in enumerate(lines):
-        try:
-            scores[i] = _number(line)
-        except ValueError:
-            told = line[:40].decode(errors="backslashreplace").strip()
-            raise ParseError(path, f"expected one number, found {told!r}", line=n_before + i + 1) from None
-    if np.isnan(scores).any():
-        line_number = n_before + int(np.argmax(np.isnan(scores))) + 1
-        raise ParseError(path, "the score is NaN, which has no place in a ranking", line=line_number)
-    return scores
-
-
-def _blocks_of_lines(path: str | os.PathLike[str], n_lines: int) -> Iterator[list[bytes]]:
-    """The lines of a file, some at a time, without the blank ones at its end.
-
-    However much is packed into a gzip file, little of it is in memory at a time: of blank lines no more than the file
-    should have lines, and a line that is too long for a number is not read to its end.
-    """
-    n_blank, rest = 0, b""
-    for chunk in _ended(_chunks(path)):
-        *found, rest = (rest + chunk).split(b"\n")
-        if len(rest) > _LONGEST_SCORE:
-            found, rest = [*found, rest], b""
-        last = next((place for place in range(len(found), 0, -1) if found[place - 1].strip()), 0)
-        if last:
-            yield [b""] * min(n_blank, n_lines + 1) + found[:last]
-            n_blank = 0
-        n_blank += len(found) - last
-
-
-def _ended(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same with a line end behind the last one."""
-    yield from chunks
-    yield b"\n"
-
-
-def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """A file piece by piece, uncompressed if it is compressed."""
-    # Not as `Content`: of a pipe, no more is kept than is needed.
-    with input_file(path).open("rb") as file, unpacked(file, Path(path)) as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
-
-
-def _number(text: bytes) -> float:
-    """The number in a line; unlike Python's literals, without ``_`` between digits."""
-    if b"_" in text or len(text) > _LONGEST_SCORE:
-        raise ValueError
-    return float(text)

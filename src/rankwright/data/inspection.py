@@ -183,7 +183,7 @@ def _grade_summary(queries: Queries) -> GradeSummary | None:
     grouped = queries.grouping.gather(grades)
     highest = np.maximum.reduceat(grouped, starts) if len(starts) else np.zeros(0)
     lowest = np.minimum.reduceat(grouped, starts) if len(starts) else np.zeros(0)
-    histogram = zip(*(part.tolist() for part in np.unique(grades, return_counts=True)), strict=True)
+    histogram = zip(*(part.tolist() for part in np.unique(grades + 0.0, return_counts=True)  # not −0), strict=True)
     return GradeSummary(
         histogram=tuple(GradeCount(grade, documents) for grade, documents in histogram),
         fractional=int(np.count_nonzero(grades != np.floor(grades))),

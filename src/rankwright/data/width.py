@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError
+
+if TYPE_CHECKING:
+    from rankwright.data.streams.streamed import StreamedQueries
 
 MOST_FEATURES = 2**27  # weights of a gigabyte
 
@@ -15,11 +20,13 @@ MOST_FEATURES = 2**27  # weights of a gigabyte
 _FREE_FEATURES, _FEATURES_PER_VALUE = 2**22, 64
 
 
-def check_width(queries: Queries, what: str = "") -> None:
+def check_width(queries: Queries | StreamedQueries, what: str = "") -> None:
     """Raise a `DataError` if there are so many features that training would take gigabytes for little data.
 
     One feature with a huge number is enough for that, as in a file whose features are hashes.
     """
+    if not isinstance(queries, Queries):
+        return  # what is larger than memory is not little data
     x, n_features = queries.X, queries.n_features
     n_values = x.nnz if sp.issparse(x) else x.size
     most = min(MOST_FEATURES, max(_FREE_FEATURES, _FEATURES_PER_VALUE * n_values))
