@@ -14,6 +14,7 @@ from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import StreamedQueries
     from rankwright.rankers.linear_model import LinearModel
     from rankwright.rankers.stump_model import StumpModel
 
@@ -93,16 +94,17 @@ def bounds(
         print_lines(f"left out: {name}: {reason}")
 
 
-def _of_same_features(model: LinearModel | StumpModel, queries: Queries) -> tuple[LinearModel | StumpModel, Queries]:
+def _of_same_features(
+    model: LinearModel | StumpModel, queries: Queries | StreamedQueries
+) -> tuple[LinearModel | StumpModel, Any]:
     """Model and queries as they are, or where the queries lack features: text does not tell of those that are 0.
 
     New queries may have them, so their weights count. As a bound asks only how long all weights are, one more feature,
     0 in all documents, stands for all that are lacking.
     """
     import numpy as np
-    import scipy.sparse as sp
 
-    from rankwright.data.queries import Queries
+    from rankwright.data.as_queries import widened
     from rankwright.rankers.linear_model import LinearModel
 
     n = queries.n_features
@@ -111,9 +113,7 @@ def _of_same_features(model: LinearModel | StumpModel, queries: Queries) -> tupl
     weights = model.formula().weights
     same = model.cut_to(n + 1)
     same.coef_ = np.append(weights[:n], np.linalg.norm(weights[n:]))
-    stacked = sp.hstack if sp.issparse(queries.X) else np.hstack
-    x = stacked([queries.X, np.zeros((queries.n_documents, 1), queries.X.dtype)])
-    return same, Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
+    return same, widened(queries, n + 1)
 
 
 def _parse_kinds(text: str) -> tuple[tuple[str, ...], bool]:

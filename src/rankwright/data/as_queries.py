@@ -56,16 +56,16 @@ def equally_wide(files: Sequence[str | os.PathLike[str]], read: Sequence[Any]) -
         return list(read)
     if not all(isinstance(queries, Queries) for queries in read):
         most = max(queries.n_features for queries in read)
-        return [_widened(queries, most) for queries in read]
+        return [widened(queries, most) for queries in read]
     from rankwright.data.svmlight.reader import read_parts
 
     return read_parts(files, dtype=None, missing="zero")
 
 
-def _widened(queries: Any, n_features: int) -> Any:
+def widened(queries: Any, n_features: int) -> Any:
     """The same with more features, which are 0 in all documents."""
     if not isinstance(queries, Queries):
-        return queries.mapped(partial(_widened, n_features=n_features))
+        return queries.mapped(partial(widened, n_features=n_features))
     x: Any = queries.X
     if sp.issparse(x):
         x = sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], n_features))

@@ -178,12 +178,12 @@ def _spread(numbers: npt.NDArray[np.int64]) -> Spread | None:
 def _grade_summary(queries: Queries) -> GradeSummary | None:
     if not isinstance(queries.supervision, Grades):
         return None
-    grades = queries.y
+    grades = queries.y + 0.0  # not −0
     starts = queries.grouping.offsets[:-1]
     grouped = queries.grouping.gather(grades)
     highest = np.maximum.reduceat(grouped, starts) if len(starts) else np.zeros(0)
     lowest = np.minimum.reduceat(grouped, starts) if len(starts) else np.zeros(0)
-    histogram = zip(*(part.tolist() for part in np.unique(grades + 0.0, return_counts=True)  # not −0), strict=True)
+    histogram = zip(*(part.tolist() for part in np.unique(grades, return_counts=True)), strict=True)
     return GradeSummary(
         histogram=tuple(GradeCount(grade, documents) for grade, documents in histogram),
         fractional=int(np.count_nonzero(grades != np.floor(grades))),
