@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,21 +70,27 @@ def read_csv(
     :mod:`rankwright.data.missing` are missing: NaN. Columns of text are left out with a warning, or one-hot encoded.
     The features are float32 or float64 by the rule of :mod:`rankwright.data.precision`, as those of LETOR text are.
     """
-    asked = asked or TableColumns()
     with told_if_changed(path):
-        content = Content(path)
-        described = None if column_description is None else read_description(column_description)
-        layout = _named_layout(content, asked) if described is None else None
-        if layout is None:
-            described = described or _description_of(content)
-            layout = _described_layout(content, described)
-        if described is not None:
-            asked = described.parts(asked, layout.names)
-            described.tell_unused(content.path)
-        return _Reader(content, layout, asked).queries()
+        return csv_reader(path, asked or TableColumns(), column_description=column_description).queries()
 
 
-class _Reader:
+def csv_reader(
+    path: str | os.PathLike[str], asked: TableColumns, *, column_description: str | os.PathLike[str] | None
+) -> CsvReader:
+    """What is known of a file from its line of names, or from a description of its columns."""
+    content = Content(path)
+    described = None if column_description is None else read_description(column_description)
+    layout = _named_layout(content, asked) if described is None else None
+    if layout is None:
+        described = described or _description_of(content)
+        layout = _described_layout(content, described)
+    if described is not None:
+        asked = described.parts(asked, layout.names)
+        described.tell_unused(content.path)
+    return CsvReader(content, layout, asked)
+
+
+class CsvReader:
     """Reads the columns that are asked for."""
 
     def __init__(self, content: Content, layout: _Layout, asked: TableColumns) -> None:
@@ -100,26 +106,29 @@ class _Reader:
             raise DataError(f"{self.where}{error}") from None
 
     def queries(self) -> Queries:
+        """All rows."""
         table, mark = self._table(), "."
         if not table.num_rows:
             raise ParseError(self.content.path, "there are names of columns, but no documents")
         if self.layout.delimiter == ";" and self._has_decimal_commas(table):
             table, mark = self._table(decimal_mark=","), ","
-        place = table.column_names.index(self.columns.qid)
-        table = table.set_column(place, self.columns.qid, ids_in(table[self.columns.qid]))
-        try:
-            queries = queries_of_table(
-                as_narwhals(table), self.columns, self.chosen, decimal_mark=mark, where=self.where
-            )
-        except RowError as error:
-            line = self._line(error.row + 1)
-            raise ParseError(self.content.path, error.problem, line=line) from None
-        except DataError as error:
-            raise DataError(f"{self.where}{error}") from None
+        queries = self.queries_of(table, self.chosen, mark)
         x = as_the_rule_says(queries.X, queries.grouping)
         return Queries(
             x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids
         )
+
+    def queries_of(self, table: pa.Table, chosen: Sequence[FeatureColumn], mark: str, *, before: int = 0) -> Queries:
+        """Queries from some rows, behind so many others, with all features as float64."""
+        place = table.column_names.index(self.columns.qid)
+        table = table.set_column(place, self.columns.qid, ids_in(table[self.columns.qid]))
+        try:
+            return queries_of_table(as_narwhals(table), self.columns, chosen, decimal_mark=mark, where=self.where)
+        except RowError as error:
+            line = self.line_of(before + error.row + 1)
+            raise ParseError(self.content.path, error.problem, line=line) from None
+        except DataError as error:
+            raise DataError(f"{self.where}{error}") from None
 
     def _has_decimal_commas(self, table: pa.Table) -> bool:
         numbers = [each.column for each in self.chosen if each.values is None]
@@ -129,36 +138,66 @@ class _Reader:
     # By Arrow
 
     def _table(self, *, decimal_mark: str = ".") -> pa.Table:
+        has_quotes = self.content.may_contain(b'"')
+        compression = "gzip" if self.content.is_compressed else None
+        with self.content.for_arrow() as source:
+            try:
+                return self.parsed(
+                    lambda: pa.input_stream(source, compression=compression), decimal_mark, has_quotes=has_quotes
+                )
+            except OSError as error:  # what zlib says of a damaged file has no number; a file not to be read has one
+                raise error if error.errno else damaged_gzip(self.content.path, error) from None
+
+    def parsed(
+        self,
+        opened: Callable[[], Any],
+        decimal_mark: str,
+        *,
+        has_quotes: bool,
+        types: Mapping[str, Any] | None = None,
+        before: int = 0,
+    ) -> pa.Table:
+        """The wanted columns of a stream, of these types where they are known, behind so many other rows."""
         parts = self.columns.apart_from_dense_features()
         as_text = [*parts, *(each.column for each in self.chosen if each.values is not None)]
-        wanted = list(dict.fromkeys([*parts, *(each.column for each in self.chosen)]))
         converted = pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(as_text, pa.string()),
-            include_columns=wanted,
+            column_types={**(types or {}), **dict.fromkeys(as_text, pa.string())},
+            include_columns=list(dict.fromkeys([*parts, *(each.column for each in self.chosen)])),
             null_values=_MISSING,
             decimal_point=decimal_mark,
         )
+        # A line break can only be part of a field in quotes; to look for it takes time.
+        options = pa_csv.ParseOptions(delimiter=self.layout.delimiter, newlines_in_values=has_quotes)
+        header_line = 0 if before else self.layout.header_line
         try:
-            return _read(self.content, self.layout, converted, use_threads=True)
+            with opened() as stream:
+                return pa_csv.read_csv(stream, self._read_options(header_line, True), options, converted)
         except pa.ArrowInvalid:
             pass
-        except OSError as error:  # what zlib says of a damaged file has no number; a file that may not be read has one
-            raise error if error.errno else damaged_gzip(self.content.path, error) from None
         try:
-            return _read(self.content, self.layout, converted, use_threads=False)  # so that Arrow knows the line
+            with opened() as stream:  # so that Arrow knows the line
+                return pa_csv.read_csv(stream, self._read_options(header_line, False), options, converted)
         except pa.ArrowInvalid as error:
-            raise self._as_parse_error(str(error)) from None
+            raise self._as_parse_error(str(error), before - bool(header_line)) from None
 
-    def _as_parse_error(self, problem: str) -> ParseError:
+    def _read_options(self, header_line: int, use_threads: bool) -> Any:
+        return pa_csv.ReadOptions(
+            use_threads=use_threads,
+            column_names=[name or f"\0{place}" for place, name in enumerate(self.layout.names)],
+            skip_rows=max(0, header_line - 1),
+            skip_rows_after_names=int(header_line > 0),
+        )
+
+    def _as_parse_error(self, problem: str, before: int) -> ParseError:
         row, column = _ROW.search(problem), _COLUMN.search(problem)
-        line = self._line(int(row[1]) - bool(self.layout.header_line)) if row else None
+        line = self.line_of(before + int(row[1])) if row else None
         told = problem.splitlines()[0].removeprefix("CSV parse error: ")
         told = _ROW.sub("", told).replace(": : ", ": ").strip(" :")
         if column and "UTF8" in problem:
             told = f"column {self.layout.names[int(column[1])]!r} holds text that is not UTF-8"
         return ParseError(self.content.path, told, line=line)
 
-    def _line(self, row: int) -> int | None:
+    def line_of(self, row: int) -> int | None:
         """The line that a row begins in, counted from 1: fields in quotes can be longer than a line."""
         try:
             records = _records(self.content, self.layout.delimiter)
@@ -166,20 +205,6 @@ class _Reader:
             return next(itertools.islice(records, skipped, None))[0]
         except (csv.Error, StopIteration):
             return None
-
-
-def _read(content: Content, layout: _Layout, converted: Any, *, use_threads: bool) -> pa.Table:
-    options = pa_csv.ReadOptions(
-        use_threads=use_threads,
-        column_names=[name or f"\0{place}" for place, name in enumerate(layout.names)],
-        skip_rows=max(0, layout.header_line - 1),
-        skip_rows_after_names=int(layout.header_line > 0),
-    )
-    # A line break can only be part of a field in quotes; to look for it takes time.
-    parsed = pa_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=content.may_contain(b'"'))
-    compression = "gzip" if content.is_compressed else None
-    with content.for_arrow() as source, pa.input_stream(source, compression=compression) as stream:
-        return pa_csv.read_csv(stream, options, parsed, converted)
 
 
 # The line of names

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from rankwright.data.content import Content
 from rankwright.data.frames import as_narwhals, queries_of_table
 from rankwright.data.precision import as_the_rule_says
 from rankwright.data.queries import Queries
-from rankwright.data.table_columns import TableColumns
+from rankwright.data.table_columns import FeatureColumn, TableColumns
 from rankwright.errors import DataError, ParseError, RowError
 
 _FEATURES = "features"
@@ -28,21 +28,36 @@ _FEATURES = "features"
 
 def read_json_lines(path: str | os.PathLike[str], asked: TableColumns | None = None) -> Queries:
     """Queries from JSON lines, plain or gzip; null, and what an object lacks, is missing."""
-    with told_if_changed(path):
-        rows = _Rows(Content(path))
-    if not rows.lines:
-        raise ParseError(path, "the file holds no documents")
-    table = as_narwhals(pa.table(rows.columns()))
-    where = f"{os.fspath(path)}: "
-    try:
-        columns, chosen = choose_columns(table.schema, asked or TableColumns())
-        queries = queries_of_table(table, columns, chosen, where=where)
-    except RowError as error:
-        raise ParseError(path, error.problem, line=rows.lines[error.row]) from None
-    except DataError as error:
-        raise DataError(f"{where}{error}") from None
+    lines = JsonLines(path, asked or TableColumns())
+    queries = lines.queries_of(lines.table, lines.chosen)
     x = as_the_rule_says(queries.X, queries.grouping)
     return Queries(x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids)
+
+
+class JsonLines:
+    """A file as one table, with the part of each column."""
+
+    def __init__(self, path: str | os.PathLike[str], asked: TableColumns) -> None:
+        self.path, self._where = path, f"{os.fspath(path)}: "
+        with told_if_changed(path):
+            rows = _Rows(Content(path))
+        if not rows.lines:
+            raise ParseError(path, "the file holds no documents")
+        self._lines = rows.lines
+        self.table = pa.table(rows.columns())
+        try:
+            self.columns, self.chosen = choose_columns(as_narwhals(self.table).schema, asked)
+        except DataError as error:
+            raise DataError(f"{self._where}{error}") from None
+
+    def queries_of(self, table: pa.Table, chosen: Sequence[FeatureColumn], *, before: int = 0) -> Queries:
+        """Queries from some rows, behind so many others, with all features as float64."""
+        try:
+            return queries_of_table(as_narwhals(table), self.columns, chosen, where=self._where)
+        except RowError as error:
+            raise ParseError(self.path, error.problem, line=self._lines[before + error.row]) from None
+        except DataError as error:
+            raise DataError(f"{self._where}{error}") from None
 
 
 class _Rows:

@@ -77,7 +77,7 @@ _DICTIONARY_BYTES = 2**15
 
 
 @dataclass(frozen=True)
-class _Note:
+class Note:
     """What a file says about itself."""
 
     columns: Columns
@@ -96,7 +96,7 @@ def write_parquet(queries: Queries | StreamedQueries, path: str | os.PathLike[st
     columns = _distinct_names(columns_of(first_part))
     # Nothing is null, and to say so spares the reader a bit per value.
     schema = pa.schema([field.with_nullable(False) for field in arrow_schema(first_part, queries.query_ids, columns)])
-    note = _note_to_json(_Note(columns, queries.n_features))
+    note = _note_to_json(Note(columns, queries.n_features))
     with (
         atomic_path(path) as temporary,
         pq.ParquetWriter(
@@ -139,10 +139,8 @@ def read_parquet(
 
 def read_columns(path: str | os.PathLike[str], asked: TableColumns) -> Queries:
     """The same, of columns that are asked for by one object."""
-    with told_if_changed(path), _told_as_parse_errors(path), pq.ParquetFile(path) as file:
-        schema = as_narwhals(file.schema_arrow.empty_table()).schema
-        note = _note_from_json(file.metadata.metadata or {})
-        columns, chosen = choose_columns(schema, asked) if note is None else _overridden(schema, note.columns, asked)
+    with told_if_changed(path), told_as_parse_errors(path), pq.ParquetFile(path) as file:
+        schema, note, columns, chosen = planned(file, asked)
         if any(each.values is not None for each in chosen):
             wanted = list(dict.fromkeys([*columns.apart_from_dense_features(), *(each.column for each in chosen)]))
             rows = _read(file, wanted)
@@ -164,8 +162,16 @@ def read_columns(path: str | os.PathLike[str], asked: TableColumns) -> Queries:
         return build_queries(table, columns, x)
 
 
+def planned(file: Any, asked: TableColumns) -> tuple[Schema, Note | None, Columns, list[FeatureColumn]]:
+    """The types of an open file, what it says about itself, the part of each column, and the features chosen."""
+    schema = as_narwhals(file.schema_arrow.empty_table()).schema
+    note = _note_from_json(file.metadata.metadata or {})
+    columns, chosen = choose_columns(schema, asked) if note is None else _overridden(schema, note.columns, asked)
+    return schema, note, columns, chosen
+
+
 @contextmanager
-def _told_as_parse_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+def told_as_parse_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Whatever is wrong with the file: an error that names it."""
     input_file(path)
     try:
@@ -270,7 +276,7 @@ def _overridden(schema: Schema, noted: Columns, asked: TableColumns) -> tuple[Co
     return columns, chosen_features(noted.dense_features(), asked, parts)
 
 
-def _note_to_json(note: _Note) -> str:
+def _note_to_json(note: Note) -> str:
     columns = note.columns
     return json.dumps(
         {
@@ -286,7 +292,7 @@ def _note_to_json(note: _Note) -> str:
     )
 
 
-def _note_from_json(metadata: dict[bytes, bytes]) -> _Note | None:
+def _note_from_json(metadata: dict[bytes, bytes]) -> Note | None:
     """The note in a file's metadata, checked; None if there is none."""
     text = metadata.get(_NOTE_KEY.encode())
     if text is None:
@@ -314,7 +320,7 @@ def _note_from_json(metadata: dict[bytes, bytes]) -> _Note | None:
             "features": list() | None as features,
         } if kind in kinds and 0 <= n_features < 2**31 and _are_names(features, n_features, may_lack=sparse):
             names = None if features is None else tuple(features)
-            return _Note(Columns(qid, label, kinds[kind], doc, names, sparse), n_features)
+            return Note(Columns(qid, label, kinds[kind], doc, names, sparse), n_features)
     raise DataError(
         f"the metadata {_NOTE_KEY!r} is not what write_parquet writes: remove it and name the columns by the "
         "arguments of read_parquet, or write the file anew"

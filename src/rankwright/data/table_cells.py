@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,19 +27,55 @@ def numbers_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
     It is one if all its cells are numbers or missing. If only most of them are, it is meant to be one, and a
     :class:`RowError` names the first cell that is not.
     """
+    counts = count_numbers(column, decimal_mark=decimal_mark)
+    if counts.are_numbers:
+        cells = _trimmed(column)
+        return _as_numbers(cells, _is_present(cells), decimal_mark)
+    if counts.are_text:
+        return None
+    raise first_that_is_none(column, name, counts, decimal_mark=decimal_mark)
+
+
+@dataclass(frozen=True)
+class NumberCounts:
+    """Of the cells of a column: how many are not missing, are numbers, and look like numbers, however written."""
+
+    present: int = 0
+    numbers: int = 0
+    alike: int = 0
+
+    def __add__(self, other: NumberCounts) -> NumberCounts:
+        return NumberCounts(self.present + other.present, self.numbers + other.numbers, self.alike + other.alike)
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all are numbers."""
+        return self.numbers == self.present
+
+    @property
+    def are_text(self) -> bool:
+        """Whether most are not meant to be numbers."""
+        return not self.are_numbers and 2 * self.alike <= self.present
+
+
+def count_numbers(column: Any, *, decimal_mark: str = ".") -> NumberCounts:
+    """How many cells of a column of text are numbers."""
+    cells = _trimmed(column)
+    present = _is_present(cells)
+    n_numbers = _count(pc.and_(present, pc.match_substring_regex(cells, _number_pattern(decimal_mark))))
+    n_alike = _count(pc.and_(present, pc.match_substring_regex(cells, _LIKE_A_NUMBER)))
+    return NumberCounts(_count(present), n_numbers, n_alike)
+
+
+def first_that_is_none(column: Any, name: str, counts: NumberCounts, *, decimal_mark: str) -> RowError:
+    """What to raise for the first cell that is not a number, in a column that has been counted so."""
     cells = _trimmed(column)
     present = _is_present(cells)
     is_number = pc.and_(present, pc.match_substring_regex(cells, _number_pattern(decimal_mark)))
-    n_present, n_numbers = _count(present), _count(is_number)
-    if n_numbers == n_present:
-        return _as_numbers(cells, present, decimal_mark)
-    n_alike = _count(pc.and_(present, pc.match_substring_regex(cells, _LIKE_A_NUMBER)))
-    if 2 * n_alike <= n_present:
-        return None
     row = _first(pc.and_not(present, is_number))
-    others = f"; {n_numbers:,} of its {n_present:,} values are numbers" if n_numbers else ""
+    others = f"; {counts.numbers:,} of its {counts.present:,} values are numbers" if counts.numbers else ""
     why = _why(cells[row].as_py(), decimal_mark)
-    raise RowError(row, f"column {name!r} is {_cell(column, row)}, {why}{others}")
+    return RowError(row, f"column {name!r} is {_cell(column, row)}, {why}{others}")
 
 
 def grades_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
@@ -54,11 +91,16 @@ def grades_in(column: Any, name: str, *, decimal_mark: str = ".") -> Any:
 
 def has_decimal_commas(column: Any) -> bool:
     """Whether most cells that are not missing are numbers with a decimal comma, or whole."""
+    commas, fits, present = count_commas(column)
+    return commas > 0 and 2 * fits > present
+
+
+def count_commas(column: Any) -> tuple[int, int, int]:
+    """How many cells are numbers with a decimal comma, such numbers or whole ones, and not missing."""
     cells = _trimmed(column)
     present = _is_present(cells)
     fits = pc.and_(present, pc.match_substring_regex(cells, _number_pattern(",")))
-    has_comma = pc.and_(fits, pc.match_substring(cells, ","))
-    return _count(has_comma) > 0 and 2 * _count(fits) > _count(present)
+    return _count(pc.and_(fits, pc.match_substring(cells, ","))), _count(fits), _count(present)
 
 
 def ids_in(column: Any) -> Any:

@@ -18,7 +18,7 @@ _GOLDEN = _U32(0x9E3779B9)
 
 
 @kernel
-def mixed64(number: int) -> int:
+def mixed64(number: Any) -> Any:
     """SplitMix64: every bit depends on every bit of the number."""
     z = _U64(number) + _U64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> _U64(30))) * _U64(0xBF58476D1CE4E5B9)
@@ -37,7 +37,7 @@ def _mixed32(h: Any) -> Any:
 
 
 @kernel
-def fill_uniform(key: int, row: Any) -> None:
+def fill_uniform(key: Any, row: Any) -> None:
     """Numbers between −√3 and √3, so of variance 1, that the key determines."""
     low, high = _U32(key & _U64(0xFFFFFFFF)), _U32(key >> _U64(32))
     for j in range(len(row)):
@@ -47,7 +47,7 @@ def fill_uniform(key: int, row: Any) -> None:
 
 
 @kernel
-def normal(key: int) -> float:
+def normal(key: Any) -> Any:
     """A normal number that the key determines, by Box and Muller."""
     a, b = mixed64(key), mixed64(key ^ _U64(0x5851F42D4C957F2D))
     u = (np.float64(a >> _U64(11)) + 1.0) / 9007199254740993.0
@@ -56,7 +56,7 @@ def normal(key: int) -> float:
 
 @kernel
 def make_documents(
-    seed: int,
+    seed: Any,
     first_document: int,
     first_query: int,
     sizes: Any,
@@ -73,7 +73,7 @@ def make_documents(
     utility: Any,
     grades: Any,
 ) -> None:
-    """Features, utilities and grades of the documents of queries of these sizes, the first of which have these numbers."""
+    """Features, utilities and grades of documents of queries of these sizes; the first of each have these numbers."""
     n_features = len(spreads)
     offsets = np.empty(n_features, np.float32)
     document_key, query_key = mixed64(seed ^ _U64(1)), mixed64(seed ^ _U64(2))

@@ -59,10 +59,10 @@ def stream_queries(
 ) -> SyntheticStream:
     """Synthetic queries of any number with a known best ranker, made part by part whenever they are read.
 
-    Utilities and grades are those of :func:`~rankwright.datasets.make_queries`, so ``best_weights`` are best for the same
-    reason. Three things differ. Features (float32) and offsets are uniform, not normal. The thresholds
-    of grades are taken from a sample, so the shares of grades are nearly those asked for. And each number is a hash of the
-    seed and its place: every document is the same however the queries are cut into parts, sliced or repeated.
+    Utilities and grades are those of :func:`~rankwright.datasets.make_queries`, so ``best_weights`` are best for the
+    same reason. Three things differ. Features (float32) and offsets are uniform, not normal. The thresholds of grades
+    are taken from a sample, so the shares of grades are nearly those asked for. And each number is a hash of the seed
+    and its place: every document is the same however the queries are cut into parts, sliced or repeated.
 
     Parameters
     ----------

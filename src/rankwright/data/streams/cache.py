@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 
 from rankwright.data.changes import CHANGED
 from rankwright.data.paths import atomic_path
-from rankwright.data.streams.store import NotAStore, Store
+from rankwright.data.streams.store import NotAStore, Store, unnamed_file
 from rankwright.errors import ParameterError, ParseError
 
 ENDING = ".rankwright"
@@ -71,7 +71,7 @@ class Cache:
         """Read the files into the cache; None if it cannot be written."""
         if not os.access(self.folder, os.W_OK | os.X_OK):
             return None
-        with atomic_path(self.path) as temporary, temporary.open("r+b", buffering=0) as file:
+        with atomic_path(self.path) as temporary, temporary.open("r+b") as file:
             fill(cast(BinaryIO, file), self.folder, {"files": state}).close()
         return Store(cast(BinaryIO, self.path.open("rb", buffering=0)))
 
@@ -83,9 +83,9 @@ class Cache:
             "again next time: name a folder to keep it in with cache= (--cache)",
             stacklevel=2,
         )
-        file = tempfile.TemporaryFile(dir=folder, buffering=0)
+        file = unnamed_file(folder)
         try:
-            return fill(cast(BinaryIO, file), folder, {"files": state})
+            return fill(file, folder, {"files": state})
         except BaseException:
             file.close()
             raise

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -12,10 +13,11 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.column_description import description_beside
 from rankwright.data.files import kind_of_file, refuse_columns_of_text
 from rankwright.data.one_query import warn_of_reason
 from rankwright.data.paths import group_files, input_file
-from rankwright.data.selected_features import of_numbers
+from rankwright.data.selected_features import of_names, of_numbers
 from rankwright.data.streams.cache import ENDING, Cache, remove_caches
 from rankwright.data.streams.sizes import memory_limit
 from rankwright.data.streams.store import Store
@@ -106,25 +108,48 @@ def open_asked(
         raise DataError(f"files that are read as one must be of one format, but {a} is {one} and {b} is {other}")
     (kind,) = kinds
     options: dict[str, Any] = {"sort": sort, "kind": kind}
+    read: Callable[..., Store]
     if kind == "text":
         for file in files:
             refuse_columns_of_text(file, asked)
         options |= {"dtype": None if dtype is None else str(np.dtype(dtype)), "missing": missing}
         beside = [found for file in files for found in group_files(file)]
-
-        def fill(file: BinaryIO, folder: Path, note: dict[str, Any]) -> Store:
-            return text_to_store(
-                files, file, folder, dtype=dtype, missing=missing, sort=sort, note=note, memory=limit, progress=progress
-            )
-
+        read = partial(text_to_store, files, dtype=dtype, missing=missing)
     else:
-        raise ParameterError("only text yet")
+        options |= {"columns": asdict(asked), "description": column_description and os.fspath(column_description)}
+        given = None if column_description is None else Path(column_description)
+        beside = list({found: None for file in files if (found := given or description_beside(file)) is not None})
+        read = partial(_tables_to_store, files, kind, asked, column_description, limit)
+
+    def fill(file: BinaryIO, folder: Path, note: dict[str, Any]) -> Store:
+        return read(file=file, folder=folder, sort=sort, note=note, memory=limit, progress=progress)
+
     store = Cache(files, options, cache).opened(fill, beside, _told(files))
     warn_of_reason(store.note.get("one query"), store.n_rows)
     queries = StreamedQueries(store, limit)
     if kind == "text" and asked.features is not None:
         queries = queries.mapped(partial(of_numbers, asked=asked, path=files[0]))
+    if kind == "parquet" and store.is_sparse and asked.features is not None:
+        queries = queries.mapped(partial(of_names, asked=asked))
     return queries
+
+
+def _tables_to_store(
+    files: Sequence[Path], kind: str, asked: TableColumns, description: Any, limit: int, **how: Any
+) -> Store:
+    from rankwright.data.streams.csv_tables import CsvTables
+    from rankwright.data.streams.json_tables import JsonTables
+    from rankwright.data.streams.parquet_tables import ParquetTables
+    from rankwright.data.streams.table_rows import Tables, tables_to_store
+
+    tables: list[Tables]
+    if kind == "csv":
+        tables = [CsvTables(file, asked, description) for file in files]
+    elif kind == "parquet":
+        tables = [ParquetTables(file, asked) for file in files]
+    else:
+        tables = [JsonTables(file, asked, limit) for file in files]
+    return tables_to_store(tables, **how)
 
 
 def remove_cache(paths: Paths, *, cache: str | os.PathLike[str] | None = None) -> list[Path]:
@@ -157,7 +182,7 @@ def _found(path: str | os.PathLike[str]) -> list[Path]:
             raise FileNotFoundError(f"{place}: there are no data files in this folder")
         return found
     if not place.exists() and glob.has_magic(os.fspath(path)):
-        matching = sorted(map(Path, glob.glob(os.fspath(path))))
+        matching = sorted(map(Path, glob.glob(os.fspath(path))))  # noqa: PTH207 (folders may be patterns, too)
         found = [file for file in matching if file.is_file() and _is_data(file)]
         if not found:
             raise FileNotFoundError(f"{os.fspath(path)}: there are no such files")

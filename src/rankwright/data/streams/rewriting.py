@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from rankwright.data.precision import (
 )
 from rankwright.data.queries import Features
 from rankwright.data.streams.sorting import sorted_rows
-from rankwright.data.streams.store import Rows, Store, StoreWriter
+from rankwright.data.streams.store import Rows, Store, StoreWriter, unnamed_file
 
 _SINGLE = np.dtype(np.float32)
 _CELLS_AT_A_TIME = 1 << 21
@@ -35,8 +34,8 @@ _COPIED = 1 << 24
 class Laid:
     """How a store is to be laid out.
 
-    ``dtype``: None if the rule of :mod:`rankwright.data.precision` is to decide. ``ends``: where the blocks end that the
-    rule counts differences in; None for whole queries. ``apart``: the rows of a query are to be brought together.
+    ``dtype``: None if the rule of :mod:`rankwright.data.precision` is to decide. ``ends``: where the blocks end that it
+    counts differences in; None for whole queries. ``apart``: the rows of a query are to be brought together.
     """
 
     dtype: np.dtype[Any] | None
@@ -64,8 +63,8 @@ def _as(x: Features, dtype: np.dtype[Any], dense: bool) -> Features:
 
 def _rewritten(store: Store, rows: Iterable[Rows], file: BinaryIO, folder: Path, note: dict[str, Any]) -> Store:
     """The same queries with other rows, first in a file without a name, then in place of what was there."""
-    with tempfile.TemporaryFile(dir=folder) as kept:
-        with StoreWriter(cast(BinaryIO, kept), folder) as writer:
+    with unnamed_file(folder) as kept:
+        with StoreWriter(kept, folder) as writer:
             for each in rows:
                 writer.append(each)
             writer.finish(store.query_ids, store.sizes, store.n_features, names=store.given_names, note=note)

@@ -14,10 +14,6 @@ from rankwright.errors import DataError
 _HOW_TO_SORT = "read it with sort=True (--sort), or sort the lines by query first"
 
 
-class RowsApart(Exception):
-    """The rows of a query do not stand together."""
-
-
 class Runs:
     """The queries in the order of their first rows, with their sizes; runs of rows of one query are numbered by it."""
 
@@ -59,8 +55,8 @@ class Runs:
     def _rows_apart(self, query: str, code: int, file: str, row: int) -> DataError:
         elsewhere = "" if self._file_of[code] == file else f", and others are in {self._file_of[code]}"
         return DataError(
-            f"{file}: the rows of query {query} do not stand together: row {row + 1:,} of the file belongs to it, but rows "
-            f"of other queries stand before it{elsewhere}; {_HOW_TO_SORT}"
+            f"{file}: the rows of query {query} do not stand together: row {row + 1:,} of the file belongs to it, but "
+            f"rows of other queries stand before it{elsewhere}; {_HOW_TO_SORT}"
         )
 
 

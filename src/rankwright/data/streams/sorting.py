@@ -6,16 +6,14 @@ in one file, and then one stretch of places after the other is gathered from all
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.streams.store import Rows, Store, StoreWriter
+from rankwright.data.streams.store import Rows, Store, StoreWriter, unnamed_file
 from rankwright.judgments.ids import joined
 
 _SHARE = 8  # of the memory, for a piece: it is there twice or three times while it is sorted
@@ -25,7 +23,7 @@ def sorted_rows(store: Store, folder: Path, memory: int) -> Iterator[Rows]:
     """The rows of a store query by query; ``row_codes`` has the number of each row's query."""
     step = max(1, int(memory / _SHARE / max(1.0, store.row_bytes())))
     bounds = np.arange(0, store.n_rows + step, step)
-    with tempfile.TemporaryFile(dir=folder) as file, StoreWriter(cast(BinaryIO, file), folder) as writer:
+    with unnamed_file(folder) as file, StoreWriter(file, folder) as writer:
         cuts = [writer.n_rows + found for found in _sorted_pieces(store, writer, step, bounds)]
         pieces = writer.finish(np.zeros(1, np.int64), np.array([store.n_rows]), store.n_features)
         for stretch in range(len(bounds) - 1):
@@ -63,12 +61,10 @@ def _places(codes: npt.NDArray[np.int64], next_place: npt.NDArray[np.int64]) -> 
 
 
 def _joined(parts: list[Rows]) -> Rows:
-    is_sparse = sp.issparse(parts[0].x)
+    xs = [part.x for part in parts]
     doc_ids = [part.doc_ids for part in parts if part.doc_ids is not None]
     return Rows(
-        sp.vstack([part.x for part in parts], format="csr")
-        if is_sparse
-        else np.concatenate([part.x for part in parts]),
-        np.concatenate([part.labels for part in parts]),
+        sp.vstack(xs, format="csr") if sp.issparse(xs[0]) else np.concatenate(xs),
+        np.concatenate([np.asarray(part.labels) for part in parts]),
         joined(doc_ids) if doc_ids else None,
     )

@@ -57,8 +57,8 @@ def cut(offsets: npt.NDArray[np.int64], row_bytes: float, memory: int) -> list[t
         needed = 2 * documents * row_bytes
         raise DataError(
             f"query number {largest + 1} has {documents:,} documents, which take {told_bytes(documents * row_bytes)}: "
-            f"parts hold whole queries, and one is read while another is in work, so give memory='{needed / 1e6:.0f}MB' "
-            "or more, or check that the file says which query each row belongs to"
+            "parts hold whole queries, and one is read while another is in work, so give "
+            f"memory='{needed / 1e6 + 1:.0f}MB' or more, or check that the data say which query each row belongs to"
         )
     rows = max(1, int(most / max(row_bytes, 1.0)))
     runs, first = [], 0

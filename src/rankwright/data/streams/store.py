@@ -26,7 +26,7 @@ from rankwright.data.queries import Features, Queries
 from rankwright.data.streams.texts import texts_from, utf8_of
 from rankwright.errors import DataError
 from rankwright.judgments.grouping import Grouping
-from rankwright.judgments.supervision import FullRanking, Grades
+from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 
 MAGIC = b"Rankwright rows, layout 1\n"
 _ALIGNED = 64
@@ -36,23 +36,35 @@ _COPIED = 1 << 24
 _ROWS_BYTES = 1 << 24  # of rows that are looked at together
 
 
+def unnamed_file(folder: Path) -> BinaryIO:
+    """An open file without a name: it is gone when it is closed, or when the program ends in any way."""
+    return cast(BinaryIO, tempfile.TemporaryFile(dir=folder))
+
+
+def _write_all(file: BinaryIO, content: memoryview) -> None:
+    """Write all of it: a file without a buffer may take a part at a time."""
+    while len(content):
+        content = content[file.write(content) :]
+
+
 class NotAStore(Exception):
     """A file that is not one of ours, or not whole."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows: features, grades or ranks, and document ids."""
+    """Some rows: features, grades or ranks or a preference graph of whole queries, and document ids."""
 
     x: Features
-    labels: npt.NDArray[Any]
+    labels: npt.NDArray[Any] | PreferenceGraph
     doc_ids: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
-        """The rows at these places."""
+        """The rows at these places; not for preference graphs."""
+        assert isinstance(self.labels, np.ndarray)
         return Rows(self.x[rows], self.labels[rows], None if self.doc_ids is None else self.doc_ids[rows])
 
 
@@ -93,7 +105,10 @@ class StoreWriter:
             self._stored += len(x.data)
         else:
             self.append_array("cells", np.ascontiguousarray(x).reshape(-1))
-        self.append_array("labels", rows.labels)
+        if isinstance(rows.labels, PreferenceGraph):
+            self._append_edges(rows.labels)
+        else:
+            self.append_array("labels", rows.labels)
         lengths = np.zeros(len(rows), np.int64)
         if rows.doc_ids is not None:
             self._has_doc_ids = True
@@ -103,15 +118,25 @@ class StoreWriter:
         self._characters += int(lengths.sum())
         self.n_rows += len(rows)
 
+    def _append_edges(self, graph: PreferenceGraph) -> None:
+        """Edges row by row of the preferred document; the other one by its number among all rows."""
+        order = np.argsort(graph.preferred, kind="stable")
+        counts = np.bincount(graph.preferred, minlength=len(graph))
+        before = self._lengths.get("edge_other", 0)
+        self.append_array("edge_ends", np.cumsum(counts).astype(np.int64) + before)
+        self.append_array("edge_other", graph.other[order].astype(np.int64) + self.n_rows)
+        self.append_array("edge_weights", graph.weights[order])
+
     def append_array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Write more of one array."""
         kind = self._kinds.setdefault(name, values.dtype)
         if kind != values.dtype:
             raise TypeError(f"{name}: {values.dtype} after {kind}")
         if name != "cells" and name not in self._spools:
-            self._spools[name] = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder))
+            self._spools[name] = unnamed_file(self._folder)
         file = self._file if name == "cells" else self._spools[name]
-        file.write(memoryview(np.ascontiguousarray(values)).cast("B"))
+        content: Any = np.ascontiguousarray(values)
+        _write_all(file, memoryview(content).cast("B"))
         self._lengths[name] = self._lengths.get(name, 0) + len(values)
 
     def finish(
@@ -137,7 +162,9 @@ class StoreWriter:
         for name, length in self._lengths.items():
             place = _ALIGNED if name == "cells" else self._appended(self._spools[name])
             places[name] = [place, self._kinds[name].str, length]
-        kind = "full ranking" if self._kinds.get("labels", np.dtype(np.float64)).kind == "i" else "grades"
+        kind = "preference graph" if "edge_ends" in self._kinds else "grades"
+        if self._kinds.get("labels", np.dtype(np.float64)).kind == "i":
+            kind = "full ranking"
         told = {
             "rows": self.n_rows,
             "features": n_features,
@@ -148,7 +175,7 @@ class StoreWriter:
             **(note or {}),
         }
         text = json.dumps(told).encode()
-        self._file.write(text + len(text).to_bytes(_LENGTH, "little") + MAGIC)
+        _write_all(self._file, memoryview(text + len(text).to_bytes(_LENGTH, "little") + MAGIC))
         self._file.flush()
         return Store(self._file)
 
@@ -193,7 +220,8 @@ class Store:
         for name, (place, kind, length) in self._places.items():
             if place < 0 or length < 0 or kind.hasobject or place + length * kind.itemsize > size:
                 raise ValueError(f"array {name!r} does not lie in the file")
-        per_row = ["labels", *(["row_ends"] if self.is_sparse else []), *(["doc_ends"] if self._has_doc_ids else [])]
+        labels = "edge_ends" if self._kind == "preference graph" else "labels"
+        per_row = [labels, *(["row_ends"] if self.is_sparse else []), *(["doc_ends"] if self._has_doc_ids else [])]
         wrong = [name for name in per_row if self.n_rows and self._places[name][2] != self.n_rows]
         cells = 0 if "cells" not in self._places else self._places["cells"][2]
         if wrong or (not self.is_sparse and cells != self.n_rows * self.n_features):
@@ -224,7 +252,8 @@ class Store:
         place, kind, length = self._places[name]
         last = length if last is None else last
         values = np.empty(last - first, kind)
-        memory = memoryview(values).cast("B") if len(values) else memoryview(b"")
+        content: Any = values
+        memory = memoryview(content).cast("B") if len(values) else memoryview(b"")
         done = 0
         with self._lock:
             self._file.seek(place + first * kind.itemsize)
@@ -239,14 +268,23 @@ class Store:
 
     def rows(self, first: int, last: int, *, features: bool = True) -> Rows:
         """Rows first … last − 1."""
-        labels = self.array("labels", first, last) if last > first else np.zeros(0)
         x = self._features(first, last) if features else np.zeros((last - first, 0), np.float32)
         doc_ids = None
         if self._has_doc_ids and features:
             start, ends = self._ends("doc_ends", first, last)
             characters = self.array("doc_text", start, int(ends[-1]) if len(ends) else start)
             doc_ids = texts_from(characters, ends, start)
-        return Rows(x, labels, doc_ids)
+        return Rows(x, self._labels(first, last), doc_ids)
+
+    def _labels(self, first: int, last: int) -> npt.NDArray[Any] | PreferenceGraph:
+        if self._kind != "preference graph":
+            return self.array("labels", first, last) if last > first else np.zeros(0)
+        if first == last:
+            return PreferenceGraph(0, np.zeros(0, np.intp), np.zeros(0, np.intp))
+        start, ends = self._ends("edge_ends", first, last)
+        preferred = np.repeat(np.arange(last - first), np.diff(ends, prepend=start))
+        other, weights = (self.array(name, start, int(ends[-1])) for name in ("edge_other", "edge_weights"))
+        return PreferenceGraph(last - first, preferred, other - first, weights)
 
     def _features(self, first: int, last: int) -> Features:
         if last == first:
@@ -279,12 +317,12 @@ class Store:
 
     def row_bytes(self) -> float:
         """The memory that a document takes, on average."""
-        of_ids = self.query_ids.dtype.itemsize + 16
+        of_ids = self.query_ids.dtype.itemsize + 16.0
         if self._has_doc_ids and "doc_text" in self._places:
             of_ids += 6 * self._places["doc_text"][2] / max(1, self.n_rows)
         stored = self._places["cells"][2] if "cells" in self._places else 0
         cell = self.dtype.itemsize + (4 if self.is_sparse else 0)
-        return float(of_ids + cell * stored / max(1, self.n_rows))
+        return of_ids + cell * stored / max(1, self.n_rows)
 
     def told(self) -> str:
         """Where the queries come from."""
@@ -293,16 +331,20 @@ class Store:
     def read(self, first: int, last: int, *, features: bool = True) -> Queries:
         """Queries first … last − 1."""
         rows = self.rows(int(self.offsets[first]), int(self.offsets[last]), features=features)
-        rows.labels.setflags(write=False)  # nobody else has them: they need not be copied
-        supervision = FullRanking(rows.labels.astype(np.int64)) if self._kind == "full ranking" else Grades(rows.labels)
         names = self.given_names if features else None
         return Queries.of_parts(
             rows.x,
-            supervision,
+            self._supervision(rows.labels),
             Grouping.of_sizes(self.query_ids[first:last], self.sizes[first:last]),
             names,
             rows.doc_ids,
         )
+
+    def _supervision(self, labels: npt.NDArray[Any] | PreferenceGraph) -> Supervision:
+        if isinstance(labels, PreferenceGraph):
+            return labels
+        labels.setflags(write=False)  # nobody else has them: they need not be copied
+        return FullRanking(labels.astype(np.int64)) if self._kind == "full ranking" else Grades(labels)
 
 
 def _note(file: BinaryIO) -> dict[str, Any]:

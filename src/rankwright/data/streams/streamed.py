@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from functools import cached_property
 from typing import Any
@@ -111,7 +111,7 @@ class StreamedQueries:
 
     # Reading
 
-    def parts(self, progress: Progress | None = None) -> Iterator[Queries]:
+    def parts(self, progress: Progress | None = None) -> Generator[Queries]:
         """One reading of all queries: parts of whole queries, one after the other, always cut alike.
 
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
