@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 import rankwright as rw
-from rankwright.data.products import FeatureProducts
+from rankwright.engines import engine_of
 from rankwright.losses import StructuredHinge
 from rankwright.solvers.plane_kernels import ascend_query
 from rankwright.solvers.structured_objective import StructuredObjective
@@ -18,9 +18,10 @@ _MOST_QP_STEPS = 1_000_000
 
 def bundle_13(queries: rw.Queries, alpha: float, gap: float, most_iterations: int) -> tuple[int, float]:
     """Iterations to a relative gap, and the gap that is left."""
-    features, n = FeatureProducts(queries), queries.n_features
-    losses = StructuredHinge("ndcg@10").on(queries)
-    objective, point = StructuredObjective(features, losses, alpha, np.zeros(n)), losses.point()
+    engine, n = engine_of(queries), queries.n_features
+    part = engine.whole("")
+    losses = StructuredHinge("ndcg@10").on(part.judgments)
+    objective, point = StructuredObjective(engine, part, losses, alpha, np.zeros(n)), losses.point()
     weights, best, bound = np.zeros(n), np.inf, 0.0
     margins, vectors, gram, duals = np.zeros(0), np.zeros((0, n)), np.zeros((0, 0)), np.zeros(0)
     iterations = 0

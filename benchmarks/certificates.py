@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.measures.tables import plain_table
+from rankwright.evaluation.tables import plain_table
 from rankwright.theory.mean_bounds import _mixture_bound, bernstein_bound, betting_bound, hoeffding_bound
 
 Values = npt.NDArray[np.float64]

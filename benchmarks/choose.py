@@ -34,9 +34,9 @@ from benchmarks.lambdamart import tuned
 from benchmarks.timing import Row
 from rankwright.data.paths import atomic_path
 from rankwright.datasets import LetorFold, load_letor, make_queries
+from rankwright.evaluation.significance import bootstrap_interval, wilcoxon_test
 from rankwright.fitting.fit import fit
-from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
-from rankwright.rankers.linear_model import LinearModel
+from rankwright.models.linear_model import LinearModel
 from rankwright.types import Array
 
 _MEASURE = "ndcg@10"

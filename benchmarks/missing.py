@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import rankwright as rw
-from rankwright.measures.tables import plain_table
+from rankwright.evaluation.tables import plain_table
 from rankwright.types import Array
 
 _MEASURE = rw.nDCG @ 10

@@ -12,10 +12,10 @@ from rankwright.losses.standardise import standardised
 def run(repeats: int) -> list[Row]:
     """Each to the same relative gradient tolerance; λ is to the sum of weights as it is for RankSVM."""
     queries = collection()
-    n_pairs = float(levels_of(queries).pairs().sum())
+    n_pairs = float(levels_of(queries.judgments).pairs().sum())
     rows = []
     for measure in ("ndcg", "dcg"):
-        weights = standardised(queries, measure, None)
+        weights = standardised(queries.judgments, measure, None)
         total = float((weights * queries.sizes.repeat(queries.sizes)).sum())
         ranker = rw.OrderPreservingRanker(alpha=1e4 * total / n_pairs, standardize=measure)
         rows.append(compared_with_squared_hinge(f"order-preserving for {measure}", ranker, queries, repeats))

@@ -20,9 +20,10 @@ from sklearn.base import clone
 import rankwright as rw
 from benchmarks.collections import mslr_sized
 from benchmarks.timing import Row, alternate
-from rankwright.data.products import FeatureProducts
+from rankwright.engines import engine_of
 from rankwright.selection.search import checked_alphas
 from rankwright.solvers.linear_objective import LinearObjective
+from rankwright.solvers.sent_loss import SentLoss
 
 PEERS_PASS_S = 0.0066
 _PASSES_TIMED = 10
@@ -71,7 +72,7 @@ def tolerance_of(ranker: rw.RankSVM | rw.OrderPreservingRanker, queries: rw.Quer
     """The relative gap of a point whose gradient is GRADIENT_TOLERANCE of that at w = 0: gaps go as its square."""
     zero = np.zeros(queries.n_features)
     alpha = checked_alphas(ranker.alpha, zero)[0]
-    objective = LinearObjective(FeatureProducts(queries), ranker._loss().on(queries), alpha, zero)
+    objective = LinearObjective(engine_of(queries), SentLoss(ranker._loss(), np.ones(queries.n_queries)), alpha, zero)
     at_zero = objective.gap(objective.at(zero))
     at_end: float = clone(ranker).set_params(tol=1e-4).fit(queries).objective_
     return GRADIENT_TOLERANCE**2 * at_zero / at_end

@@ -73,7 +73,7 @@ def _squared_hinge(queries: rw.Queries, repeats: int) -> list[Row]:
 
     ours, one_pass = timed_beside_passes(queries, fit, repeats)
     grown, passes = _memory(queries), 2 * fits[-1].passes_  # X·w and Xᵀv each time
-    n_pairs = float(levels_of(queries).pairs().sum())
+    n_pairs = float(levels_of(queries.judgments).pairs().sum())
     differences = _pair_differences(queries, _PEERS_PAIRS)
     peer = seconds(lambda: _linear_svc(differences, n_pairs))
     name = "ranksvm, squared hinge"

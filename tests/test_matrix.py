@@ -20,9 +20,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import rankwright as rw
+from rankwright.models.prepared import model_of_features
 from rankwright.preparation.preparation import Preparation, prepare
 from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.prepared import model_of_features
 from tests.export.models import linear
 
 # Iterative solvers go on until the way they add up numbers no longer shows.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         ParseError,
         RankwrightError,
     )
+    from rankwright.evaluation.comparison import Comparison, compare
+    from rankwright.evaluation.evaluation import Evaluation, evaluate
     from rankwright.explanation.explanation import Explanation, explain
     from rankwright.export import export_model
     from rankwright.fitting.fit import fit
@@ -39,9 +41,7 @@ if TYPE_CHECKING:
         MEASURES,
         RR,
         WPD,
-        Comparison,
         Convention,
-        Evaluation,
         KendallTau,
         MeanNDCG,
         Measure,
@@ -49,25 +49,24 @@ if TYPE_CHECKING:
         PairwiseError,
         Recall,
         ZeroOne,
-        compare,
-        evaluate,
         nDCG,
+        new_measure,
         parse_measures,
     )
+    from rankwright.models.linear_model import LinearModel
+    from rankwright.models.model_file import load_model, save_model
+    from rankwright.models.stump_model import StumpModel
+    from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.model_file import load_model, save_model
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
     from rankwright.rankers.ranksvm import RankSVM
     from rankwright.rankers.regression import RegressionRanker
     from rankwright.rankers.structured import StructuredRanker
-    from rankwright.rankers.stump_model import StumpModel
     from rankwright.selection.search import search
-    from rankwright.solvers.trace import Iteration
 
 _NAMES = {
     "rankwright.data.files": ("read_queries", "write_queries"),
@@ -85,6 +84,8 @@ _NAMES = {
     "rankwright.losses": ("losses",),
     "rankwright.theory": ("theory",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
+    "rankwright.evaluation.comparison": ("Comparison", "compare"),
+    "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
     "rankwright.explanation.explanation": ("Explanation", "explain"),
     "rankwright.export": ("export_model",),
     "rankwright.fitting.fit": ("fit",),
@@ -92,11 +93,9 @@ _NAMES = {
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",
-        "Comparison",
         "Convention",
         "DCG",
         "ERR",
-        "Evaluation",
         "KendallTau",
         "MEASURES",
         "MeanNDCG",
@@ -107,25 +106,24 @@ _NAMES = {
         "Recall",
         "WPD",
         "ZeroOne",
-        "compare",
-        "evaluate",
         "nDCG",
+        "new_measure",
         "parse_measures",
     ),
+    "rankwright.models.linear_model": ("LinearModel",),
+    "rankwright.models.model_file": ("load_model", "save_model"),
+    "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
-    "rankwright.rankers.linear_model": ("LinearModel",),
-    "rankwright.rankers.model_file": ("load_model", "save_model"),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
     "rankwright.rankers.rankrls": ("RankRLS",),
     "rankwright.rankers.ranksvm": ("RankSVM",),
     "rankwright.rankers.regression": ("RegressionRanker",),
     "rankwright.rankers.structured": ("StructuredRanker",),
-    "rankwright.rankers.stump_model": ("StumpModel",),
     "rankwright.selection.search": ("search",),
-    "rankwright.solvers.trace": ("Iteration",),
+    "rankwright.progress": ("Iteration", "Progress"),
 }
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -163,6 +161,7 @@ __all__ = [
     "ParameterError",
     "ParseError",
     "PreferenceGraph",
+    "Progress",
     "Queries",
     "QueryMinMaxScaler",
     "RankBoost",
@@ -188,6 +187,7 @@ __all__ = [
     "load_model",
     "losses",
     "nDCG",
+    "new_measure",
     "normalised",
     "open_queries",
     "parse_measures",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.errors import DataError
+from rankwright.errors import DataError, ParameterError
 
 
 def real_numbers(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
@@ -29,6 +29,31 @@ def real_numbers(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
         raise DataError(f"{name} must be numbers: {error}") from None
     refuse_masked(given, name)
     return numbers
+
+
+def finite_numbers(
+    name: str, values: npt.ArrayLike, length: int, for_each: str, *, above: float = -np.inf
+) -> npt.NDArray[np.float64]:
+    """A parameter that gives a finite number for each feature, or whatever there are so many of."""
+    try:
+        numbers = real_numbers(values, name)
+    except DataError:
+        numbers = np.array(np.nan)
+    if numbers.shape != (length,) or not (np.isfinite(numbers) & (numbers > above)).all():
+        limit = "" if above == -np.inf else f" above {above:g}"
+        raise ParameterError(f"{name} must be {length} finite numbers{limit}, one for each {for_each}")
+    return numbers
+
+
+def checked_float_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The type of floating-point numbers that was asked for: float32 or float64."""
+    try:
+        asked = np.dtype(dtype)
+    except TypeError:
+        asked = np.dtype(object)
+    if asked not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ParameterError(f"dtype must be float32 or float64, not {dtype!r}")
+    return asked
 
 
 def refuse_other_kinds(dtype: np.dtype[Any], name: str) -> None:

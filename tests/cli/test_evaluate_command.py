@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from rankwright.cli.main import app
 from rankwright.data.files import read_queries
-from rankwright.measures import evaluate, parse_measures
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.measures import parse_measures
 from rankwright.measures.conventions import CONVENTIONS
 
 SCORES = [0.1, 0.5, 0.9, 0.3, 0.2, 0.7]

@@ -118,7 +118,7 @@ def test_what_cannot_be(run, model, parquet, test, tmp_path):
         ((parquet, "--query", "query 7", "--document", "2", "--to-rank", "2"), 2, "to_rank must be"),
         ((parquet, "--query", "query 7", "--document", "1", "--to-rank", "1"), 2, "is the first already"),
         ((parquet, "--query", "query 7", "--to-rank", "1"), 2, "--to-rank needs --document"),
-        ((parquet, "--query", "query 7", "--top", "0"), 2, "--top must be at least 1"),
+        ((parquet, "--query", "query 7", "--top", "0"), 2, "--top must be a whole number of at least 1"),
         ((parquet, "--query", "query 7", "--measure", "fame"), 2, "'fame' is not a measure"),
         ((parquet,), 2, "--query"),
         ((tmp_path / "none", "--query", "7"), 66, "none"),

@@ -104,7 +104,7 @@ def test_a_model_behind_a_scaler_is_exported_with_it(run, queries, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "problem"),
     [
-        (("--to", "lucene"), 2, "--to must be one of solr, "),
+        (("--to", "lucene"), 2, "--to must be one of 'solr', "),
         (
             ("--to", "sql", "--name", "a"),
             2,

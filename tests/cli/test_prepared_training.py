@@ -103,14 +103,14 @@ def test_select_tells_what_is_missing_and_weights_of_features_as_they_are(run, f
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (["train", "--scale", "unit", "--out", "x.json"], "--scale must be one of spread, none, not 'unit'"),
-        (["train", "--missing", "median", "--out", "x.json"], "--missing must be one of mean, query-mean"),
-        (["select", "--scale", "unit"], "--scale must be one of spread, none"),
-        (["select", "--missing", "auto"], "--missing must be one of mean, query-mean"),
+        (["train", "--scale", "unit", "--out", "x.json"], "--scale must be one of 'spread', 'none', not 'unit'"),
+        (["train", "--missing", "median", "--out", "x.json"], "--missing must be one of 'mean', 'query-mean'"),
+        (["select", "--scale", "unit"], "--scale must be one of 'spread', 'none'"),
+        (["select", "--missing", "auto"], "--missing must be one of 'mean', 'query-mean'"),
         (["train", "--ranker", "rankboost", "--scale", "none", "--out", "x.json"], "--scale is for linear rankers"),
         (["train", "--ranker", "rankboost", "--missing", "mean", "--out", "x.json"], "--missing is for ranksvm"),
-        (["fit", "--missing", "median", "--out", "x"], "--missing must be one of auto, mean, query-mean"),
-        (["fit", "--transform", "sqrt", "--out", "x"], "--transform must be one of auto, none, log, quantile"),
+        (["fit", "--missing", "median", "--out", "x"], "--missing must be one of 'auto', 'mean', 'query-mean'"),
+        (["fit", "--transform", "sqrt", "--out", "x"], "--transform must be one of 'auto', 'none', 'log', 'quantile'"),
     ],
 )
 def test_options_that_cannot_be(run, files, tmp_path, monkeypatch, command, told):

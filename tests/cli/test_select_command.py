@@ -14,7 +14,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.cli.select import parse_alphas
-from rankwright.measures.tables import regularisation
+from rankwright.evaluation.tables import regularisation
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 

@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 import rankwright as rw
 from rankwright.cli.train import RANKERS
 from rankwright.cli.training_report import IterationLines
-from rankwright.measures.tables import regularisation
-from rankwright.solvers.trace import Iteration
+from rankwright.evaluation.tables import regularisation
+from rankwright.progress import Iteration, Progress
 
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
@@ -291,18 +291,18 @@ def test_options_of_other_rankers_are_refused(run, tmp_path, out, name, option, 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--ranker", "ranknet"), "--ranker must be one of ranksvm, "),
+        (("--ranker", "ranknet"), "--ranker must be one of 'ranksvm', "),
         (("--measure", "ndgc@10"), "ndgc@10"),
         (("--alpha", "0"), "--alpha"),
         (("--convention", "letor5"), "convention"),
         (("--rule", "worst"), "rule"),
-        (("--cutoff", "0", "--ranker", "order-preserving"), "--cutoff must be at least 1"),
-        (("--max-features", "0", "--ranker", "greedy-rankrls"), "--max-features must be at least 1"),
-        (("--max-iter", "0"), "--max-iter must be at least 1"),
+        (("--cutoff", "0", "--ranker", "order-preserving"), "--cutoff must be a whole number of at least 1"),
+        (("--max-features", "0", "--ranker", "greedy-rankrls"), "--max-features must be a whole number of at least 1"),
+        (("--max-iter", "0"), "--max-iter must be a whole number of at least 1"),
         (("--early-stopping",), "--early-stopping measures validation queries: add --valid"),
-        (("--rounds", "0", "--ranker", "rankboost"), "--rounds must be at least 1"),
-        (("--thresholds", "0", "--ranker", "rankboost"), "--thresholds must be at least 1"),
-        (("--patience", "0", "--ranker", "rankboost"), "--patience must be at least 1"),
+        (("--rounds", "0", "--ranker", "rankboost"), "--rounds must be a whole number of at least 1"),
+        (("--thresholds", "0", "--ranker", "rankboost"), "--thresholds must be a whole number of at least 1"),
+        (("--patience", "0", "--ranker", "rankboost"), "--patience must be a whole number of at least 1"),
         (("--patience", "3", "--ranker", "rankboost"), "--patience measures validation queries: add --valid"),
         (("--measure", "err,ndcg@5", "--ranker", "structured"), "must be ndcg, ndcg@K or map, not ERR"),
         (("--measure", "map@5", "--ranker", "structured"), "must be ndcg, ndcg@K or map, not AP @ 5"),
@@ -381,16 +381,16 @@ def test_iterations_are_told_where_asked_for(run, files, out):
 
 def test_a_line_for_each_iteration(capsys):
     tell = IterationLines("nDCG @ 10")
-    tell(Iteration(0.03125, 1, 123.456, 12.3456, 2, None))
-    tell(Iteration(0.03125, 2, 100.0, 1e-5, 14, 0.51239))
+    tell(Progress("", 0, None, iteration=Iteration(0.03125, 1, 123.456, 12.3456, 2, None)))
+    tell(Progress("", 0, None, iteration=Iteration(0.03125, 2, 100.0, 1e-5, 14, 0.51239)))
     assert capsys.readouterr().err.splitlines() == [
         "      alpha  iteration       objective  relative gap  passes  nDCG @ 10",
         "       2^-5          1         123.456       1.0e-01       2          –",
         "       2^-5          2             100       1.0e-07      14     0.5124",
     ]
     tell = IterationLines(None)
-    tell(Iteration(1.0, 1, 0.0, 0.0, 1, None, fold=3))
-    tell(Iteration(1.0, 1, 0.0, 0.0, 2, None))
+    tell(Progress("", 0, None, iteration=Iteration(1.0, 1, 0.0, 0.0, 1, None, fold=3)))
+    tell(Progress("", 0, None, iteration=Iteration(1.0, 1, 0.0, 0.0, 2, None)))
     assert capsys.readouterr().err.splitlines() == [
         "      alpha  iteration       objective  relative gap  passes     fold",
         "          1          1               0       0.0e+00       1        3",

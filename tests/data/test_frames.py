@@ -423,7 +423,7 @@ def test_query_ids_that_no_column_can_hold(ids):
 
 
 def test_unknown_backend():
-    with pytest.raises(ParameterError, match="backend must be one of pandas, polars, pyarrow, not 'dask'"):
+    with pytest.raises(ParameterError, match="backend must be one of 'pandas', 'polars', 'pyarrow', not 'dask'"):
         to_frame(rw.Queries([[1.0]], [0]), "dask")
 
 

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.data import products
+from rankwright.data.part import Part
 from rankwright.data.products import FeatureProducts
+from rankwright.engines import engine_of
 
 STORES = {
     "C": np.ascontiguousarray,
@@ -41,7 +43,7 @@ def test_products_are_those_of_numpy(store, dtype, seed, n_queries, n, together,
     assert queries.X.dtype == dtype
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(products, "_BYTES_PER_BLOCK", block)
-        features = FeatureProducts(queries)
+        features = FeatureProducts(Part(queries))
     _, place = np.unique(qid, return_index=True)
     ids = qid[np.sort(place)]  # in the order of first appearance
     rows = np.concatenate([np.flatnonzero(qid == query) for query in ids])
@@ -74,7 +76,7 @@ def test_float32_is_summed_in_float64():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 400)).astype(np.float32)
     for store in (np.asarray, sp.csr_array):
-        features = FeatureProducts(rw.Queries(store(X), np.zeros(300)))
+        features = FeatureProducts(Part(rw.Queries(store(X), np.zeros(300))))
         weights, values, scores, out = rng.standard_normal(400), rng.standard_normal(300), np.empty(300), np.zeros(400)
         features.scores(0, 1, weights, scores)
         features.add_transposed(0, 1, values, out)
@@ -84,6 +86,6 @@ def test_float32_is_summed_in_float64():
 
 def test_nothing_to_learn_from_is_told():
     with pytest.raises(rw.DataError, match="no documents"):
-        FeatureProducts(rw.Queries(np.zeros((0, 3)), []))
+        engine_of(rw.Queries(np.zeros((0, 3)), []))
     with pytest.raises(rw.DataError, match="no features"):
-        FeatureProducts(rw.Queries(None, [1, 0]))
+        engine_of(rw.Queries(None, [1, 0]))

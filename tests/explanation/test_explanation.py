@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
 
 import rankwright as rw
+from rankwright.models.linear_model import LinearModel
+from rankwright.models.stump_model import StumpModel
 from rankwright.preparation.formula import Formula
-from rankwright.rankers.linear_model import LinearModel
-from rankwright.rankers.stump_model import StumpModel
 
 NAMES = ["bm25", "title [tf]", "pagerank", "age", "terms", "unused"]
 WEIGHTS = np.array([0.7, -0.4, 1.3, 0.05, 0.9, 0.0])
@@ -541,7 +541,7 @@ def test_rankers_that_cannot_be_explained(queries):
         rw.explain(rw.RankRLS(), queries, "q0")
     with pytest.raises(rw.DataError, match="6 features, but the model has 2"):
         rw.explain(linear_model([1, 2]), queries, "q0")
-    with pytest.raises(rw.ParameterError, match="measure must be one"):
+    with pytest.raises(rw.ParameterError, match="measure: give one measure, not 2"):
         rw.explain(linear_model(WEIGHTS), queries, "q0", measure="map, ndcg@5")
 
 

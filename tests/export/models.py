@@ -3,9 +3,9 @@
 import numpy as np
 
 import rankwright as rw
+from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import Filling
-from rankwright.rankers.linear_model import LinearModel
 
 
 def linear(weights, *, intercept=0.0, names=None):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright.models.prepared import model_of_features
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.preparation import prepare
 from rankwright.preparation.transforms import Log, Quantile
-from rankwright.rankers.prepared import model_of_features
 from tests.export import engines
 from tests.export.models import filled, of_formula
 from tests.export.plain_formula import TRANSFORMS, by_hand, holey_documents, nulls
@@ -90,7 +90,7 @@ def test_query_columns_that_cannot_be():
             rw.export_model(scorer, "sql", query_column=name)
     with pytest.raises(rw.ParameterError, match="query_column is for sql, not for python"):
         rw.export_model(scorer, "python", query_column="qid")
-    with pytest.raises(rw.ParameterError, match="nulls must be one of model, zero, null, not 'skip'"):
+    with pytest.raises(rw.ParameterError, match="nulls must be one of 'model', 'zero', 'null', not 'skip'"):
         rw.export_model(scorer, "sql", nulls="skip")
 
 

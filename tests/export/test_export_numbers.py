@@ -149,14 +149,14 @@ def test_scalers_that_a_model_cannot_have(model, scaler, problem):
 @pytest.mark.parametrize(
     ("target", "options", "problem"),
     [
-        ("lucene", {}, "to must be one of solr, .*, not 'lucene'"),
+        ("lucene", {}, "to must be one of 'solr', .*, not 'lucene'"),
         ("sql", {"name": "a"}, "name is for solr, elasticsearch, opensearch, vespa, onnx, python, not for sql"),
         ("solr", {"table": "a"}, "table is for sql, not for solr"),
-        ("sql", {"dialect": "oracle"}, "dialect must be one of ansi, mysql"),
-        ("sql", {"nulls": "one"}, "nulls must be one of model, zero, null"),
+        ("sql", {"dialect": "oracle"}, "dialect must be one of 'ansi', 'mysql'"),
+        ("sql", {"nulls": "one"}, "nulls must be one of 'model', 'zero', 'null'"),
         ("sql", {"table": ""}, "table must be a text"),
         ("sql", {"table": "a\0"}, "table is .* zero bytes"),
-        ("onnx", {"dtype": "float16"}, "dtype must be one of float32, float64"),
+        ("onnx", {"dtype": "float16"}, "dtype must be one of 'float32', 'float64'"),
         ("solr", {"name": 7}, "name must be a text"),
         ("solr", {"store": ""}, "store must be a text"),
         ("elasticsearch", {"feature_set": ""}, "feature_set must be a text"),

@@ -64,7 +64,7 @@ def test_only_what_data_give_a_reason_for_is_tried(queries):
 @pytest.mark.parametrize("option", [{"missing": "median"}, {"transform": "sqrt"}])
 def test_options_that_are_none_are_named(queries, option):
     (name,) = option
-    with pytest.raises(rw.ParameterError, match=f"{name} must be one of auto, "):
+    with pytest.raises(rw.ParameterError, match=f"{name} must be one of 'auto', "):
         rw.fit(queries, **option)
 
 
@@ -182,7 +182,7 @@ def test_features_are_counted_and_not_columns(queries):
 
 def test_progress_comes_to_its_end_if_time_is_out(queries):
     told = []
-    rw.fit(queries, rankers=["rankrls"], budget=1e-9, progress=lambda what, done, total: told.append((done, total)))
+    rw.fit(queries, rankers=["rankrls"], budget=1e-9, progress=lambda now: told.append((now.done, now.total)))
     done, total = told[-1]
     assert done + 1 >= total
 

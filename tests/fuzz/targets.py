@@ -28,10 +28,10 @@ from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.scores import read_scores
 from rankwright.data.svmlight import blocks
 from rankwright.data.table_columns import TableColumns
+from rankwright.models.model_file import model_text
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import Filling
 from rankwright.preparation.transforms import Log, Quantile
-from rankwright.rankers.model_file import model_text
 from tests.fuzz import arrays, reference
 from tests.fuzz.mutations import mutated, mutated_json
 

@@ -167,9 +167,9 @@ def test_too_many_states():
     ("options", "told"),
     [
         ({"reduce": "mean"}, "reduce must be one of 'sum', 'max', 'softmax', not 'mean'"),
-        ({"temperature": 0.0}, "temperature must be a number above 0, not 0.0"),
-        ({"temperature": float("nan")}, "temperature must be a number above 0"),
-        ({"temperature": "warm"}, "temperature must be a number above 0, not 'warm'"),
+        ({"temperature": 0.0}, "temperature must be a finite number above 0, not 0.0"),
+        ({"temperature": float("nan")}, "temperature must be a finite number above 0"),
+        ({"temperature": "warm"}, "temperature must be a finite number above 0, not 'warm'"),
         ({"measure": "err"}, "measure must be nDCG or AP"),
         ({"measure": "map@3"}, "takes no cutoff"),
         ({"position_weights": [1.0, 2.0]}, "position_weights must not rise"),

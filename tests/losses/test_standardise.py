@@ -108,10 +108,10 @@ def test_cutoffs():
     OrderPreservingLoss(cutoff=np.int64(3)).on(GRADED)
     grades = rw.Queries(None, [3, 2, 0, 1])
     # max DCG@1 is 7; the cutoff changes what is divided by, not which documents count
-    np.testing.assert_allclose(standardised(grades, "ndcg", 1), np.array([7, 3, 0, 1]) / 7)
-    np.testing.assert_allclose(standardised(grades, "ndcg", 2), np.array([7, 3, 0, 1]) / (7 + 3 / np.log2(3)))
+    np.testing.assert_allclose(standardised(grades.judgments, "ndcg", 1), np.array([7, 3, 0, 1]) / 7)
+    np.testing.assert_allclose(standardised(grades.judgments, "ndcg", 2), np.array([7, 3, 0, 1]) / (7 + 3 / np.log2(3)))
     for cutoff in (1, 2, None):
-        np.testing.assert_array_equal(standardised(grades, "dcg", cutoff), [7, 3, 0, 1])
+        np.testing.assert_array_equal(standardised(grades.judgments, "dcg", cutoff), [7, 3, 0, 1])
 
 
 def test_bad_names_name_the_parameter():

@@ -50,7 +50,7 @@ def test_the_measure_is_the_sum_of_weights_times_discounts(convention, seed, cut
     scores = rng.permutation(len(qid)).astype(float)  # no ties
     grouping = queries.grouping
     for name, measure in (("dcg", rw.DCG), ("ndcg", rw.nDCG)):
-        r = standardised(queries, name, cutoff, convention)
+        r = standardised(queries.judgments, name, cutoff, convention)
         told = rw.evaluate(scores, queries, measure if cutoff is None else measure @ cutoff, convention)
         (values,) = told.values.values()
         for query, value in enumerate(values):
@@ -89,11 +89,11 @@ def test_queries_that_a_convention_leaves_out_have_no_weight():
     queries = rw.Queries(None, [1, 0, 2, 0], ["a", "a", "b", "b"])
     leaves_out = CONVENTIONS["mslr"].but(empty=None)
     for name, own in (("dcg", 3.0), ("ndcg", 1.0)):
-        assert standardised(queries, name, None, leaves_out).tolist() == [0, 0, own, 0]
-        assert standardised(queries, name, None, "mslr")[0] == 1
+        assert standardised(queries.judgments, name, None, leaves_out).tolist() == [0, 0, own, 0]
+        assert standardised(queries.judgments, name, None, "mslr")[0] == 1
 
 
 def test_a_convention_that_does_not_exist_is_named():
     for loss in (OrderPreservingLoss, SquaredLoss):
-        with pytest.raises(rw.ParameterError, match=r"^convention must be one of default"):
+        with pytest.raises(rw.ParameterError, match=r"^convention must be one of 'default'"):
             loss(convention="letor5")

@@ -5,24 +5,9 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rankwright.errors import ParameterError
 from rankwright.machine import threads
-
-
-@given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 9))
-def test_ranges_cover_every_query_once(sizes, parts):
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    ranges = threads.split_by_size(offsets, parts)
-    assert len(ranges) <= parts
-    assert [q for first, last in ranges for q in range(first, last)] == list(range(len(sizes)))
-
-
-def test_ranges_are_of_nearly_equal_size():
-    offsets = np.arange(0, 100_001, 10)
-    assert [last - first for first, last in threads.split_by_size(offsets, 4)] == [2500] * 4
 
 
 @pytest.mark.parametrize("count", ["1", "4"])

@@ -126,7 +126,7 @@ def test_costs_and_centers_are_those_of_features():
     assert costly.selected_columns_.max() >= 5  # one that tells what is missing is among them
     sources = costly.preparation_.sources[costly.selected_columns_].tolist()
     assert costly.selected_features_.tolist() == sorted(set(sources), key=sources.index)
-    with pytest.raises(rw.ParameterError, match="each of the 5 features"):
+    with pytest.raises(rw.ParameterError, match="feature_costs must be 5 finite numbers above 0, one for each feature"):
         rw.GreedyRankRLS(1.0, 3, feature_costs=np.ones(9)).fit(queries)
 
 

@@ -99,19 +99,18 @@ def test_the_objective_never_rises_on_a_path():
     pairs = sum(1 for i in range(60) for j in range(60) if qid[i] == qid[j] and y[i] > y[j])
     seen = []
     rw.RankSVM(rw.search(1e-3, 1e4), loss="huber-hinge").fit(
-        X, y, qid=qid, valid=rw.Queries(X, y, qid), progress=seen.append
+        X, y, qid=qid, valid=rw.Queries(X, y, qid), progress=lambda now: seen.append(now.iteration)
     )
     assert max(iteration.objective for iteration in seen if iteration.alpha == 1e-3) <= pairs
 
 
 def test_newton_never_rises_from_any_start():
-    from rankwright.data.products import FeatureProducts
     from rankwright.losses import PreorderLoss
-    from rankwright.solvers.linear_objective import LinearObjective
     from rankwright.solvers.newton import newton
+    from tests.objectives import linear_objective
 
     queries = rw.Queries(*collection())
-    objective = LinearObjective(FeatureProducts(queries), PreorderLoss("huber-hinge").on(queries), 1e-3, np.zeros(4))
+    objective = linear_objective(queries, PreorderLoss("huber-hinge"), 1e-3, np.zeros(4))
     first = objective.at(np.full(4, 1e-3))
     values = [first.value]
     newton(
@@ -133,8 +132,8 @@ def test_wpd_of_repeated_edges():
 
     thrice = rw.Queries(None, rw.PreferenceGraph(2, [0, 0, 0], [1, 1, 1]))
     once = rw.Queries(None, rw.PreferenceGraph(2, [0], [1], [3.0]))
-    np.testing.assert_array_equal(standardised(once, "wpd", None), [9, 3])
-    np.testing.assert_array_equal(standardised(thrice, "wpd", None), [9, 3])
+    np.testing.assert_array_equal(standardised(once.judgments, "wpd", None), [9, 3])
+    np.testing.assert_array_equal(standardised(thrice.judgments, "wpd", None), [9, 3])
 
 
 # Features of other scales

@@ -48,7 +48,7 @@ def test_every_way_equals_retraining(way, monkeypatch):
     y = rng.integers(0, 3, 300).astype(float)
     data = rw.Queries(X, y, qid)
     for other in WAYS - {way}:
-        monkeypatch.setattr(leave_out._Leaver, other, getattr(leave_out._Leaver, way))
+        monkeypatch.setattr(leave_out.Leaver, other, getattr(leave_out.Leaver, way))
     held_out = rw.leave_query_out(rw.RankRLS(), data, ALPHAS)
     for alpha, scores in zip(ALPHAS, held_out.scores, strict=True):
         np.testing.assert_allclose(scores, retraining.held_out_scores(X, y, qid, alpha), rtol=0, atol=1e-9)

@@ -139,7 +139,7 @@ def test_what_it_refuses():
         ({"loss": "hinge"}, "theorem 1"),
         ({"loss": "cubic"}, "^loss must be one of"),
         ({"cutoff": 0}, "^cutoff"),
-        ({"cutoff": "measures"}, "^cutoff must be 'measure', a whole number or None"),
+        ({"cutoff": "measures"}, "^cutoff must be a whole number of at least 1, or 'measure' or None"),
         ({"convention": "letor5"}, "^convention must be one of"),
         ({"standardize": "wpd"}, "needs a preference graph"),
         ({"loss": "squared", "standardize": "err"}, "theorem 3"),

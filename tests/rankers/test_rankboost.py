@@ -341,7 +341,7 @@ def test_progress_and_the_path_as_a_frame():
     X, y, qid = collection()
     steps = []
     queries = rw.Queries(X, y, qid)
-    ranker = rw.RankBoost(8).fit(queries, valid=queries, progress=lambda done, total: steps.append((done, total)))
+    ranker = rw.RankBoost(8).fit(queries, valid=queries, progress=lambda now: steps.append((now.done, now.total)))
     assert steps == [(done, 8) for done in range(1, 9)]
     frame = ranker.path_.to_frame()
     assert list(frame.columns) == [

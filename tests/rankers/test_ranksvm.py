@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 
 import rankwright as rw
-from rankwright.solvers.trace import Iteration
+from rankwright.progress import Iteration
 from tests.losses import reference as ref
 
 LOSSES = ["squared-hinge", "hinge", "huber-hinge", "logistic"]
@@ -157,7 +157,7 @@ def test_progress_tells_the_truth(loss):
     valid = rw.Queries(*collection(seed=1, rows=40))
     seen = []
     ranker = rw.RankSVM(rw.search(0.1, 10), loss=loss, tol=1e-6)
-    ranker.fit(X, y, qid=qid, valid=valid, progress=seen.append)
+    ranker.fit(X, y, qid=qid, valid=valid, progress=lambda now: seen.append(now.iteration))
     assert all(isinstance(iteration, Iteration) for iteration in seen)
     assert [alpha for alpha, _ in itertools.groupby(seen, lambda i: i.alpha)] == [10, 0.1]
     assert all(a.passes <= b.passes for a, b in itertools.pairwise(seen))
@@ -172,11 +172,15 @@ def test_progress_tells_the_truth(loss):
         weights = ranker.path_.weights[[0.1, 10].index(alpha)]
         last = rw.evaluate(valid.X @ weights, valid, "ndcg@10").means[rw.nDCG @ 10]
         assert own[-1].measure == pytest.approx(last, abs=1e-12)
-    in_folds = []
-    rw.RankSVM(rw.search(0.1, 10), loss=loss, folds=3).fit(X, y, qid=qid, progress=in_folds.append)
+    told = []
+    rw.RankSVM(rw.search(0.1, 10), loss=loss, folds=3).fit(X, y, qid=qid, progress=told.append)
+    in_folds = [now.iteration for now in told]
     assert [fold for fold, _ in itertools.groupby(in_folds, lambda i: i.fold)] == [1, 2, 3, None]
+    assert (told[0].what, told[0].done) == ("fold 1 of 3, λ = 10, step 1", 0)
+    assert all(a.done <= b.done < b.total == 4 for a, b in itertools.pairwise(told))
+    assert (told[-1].what.partition(", step")[0], told[-1].done) == ("all queries, λ = 0.1", 3.5)
     alone = []
-    rw.RankSVM(1.0, loss=loss).fit(X, y, qid=qid, progress=alone.append)
+    rw.RankSVM(1.0, loss=loss).fit(X, y, qid=qid, progress=lambda now: alone.append(now.iteration))
     assert alone
     assert all(iteration.measure is None for iteration in alone)
 
@@ -191,7 +195,7 @@ def test_early_stopping_keeps_the_best_step(solver, loss, measure):
     seen = []
     ranker = rw.RankSVM(
         0.01, loss=loss, solver=solver, early_stopping=True, measures=measure, tol=1e-8, random_state=0
-    ).fit(X, y, qid=qid, valid=valid, progress=seen.append)
+    ).fit(X, y, qid=qid, valid=valid, progress=lambda now: seen.append(now.iteration))
     sign = -1 if measure.lower_is_better else 1
     worth = [sign * iteration.measure for iteration in seen]
     kept = rw.evaluate(ranker.predict(valid.X), valid, measure).means[measure]

@@ -296,7 +296,7 @@ def test_early_stopping_keeps_the_step_that_is_best_on_validation_queries(solver
     ranker = rw.StructuredRanker("ndcg@3", 0.01, solver=solver, bound=bound, early_stopping=True, tol=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        ranker.fit(X, y, qid=qid, valid=valid, progress=seen.append)
+        ranker.fit(X, y, qid=qid, valid=valid, progress=lambda now: seen.append(now.iteration))
     measures = [step.measure for step in seen]
     best = int(np.argmax(measures))
     assert ranker.n_iter_ == best + 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.measures.significance import bootstrap_interval, randomisation_test
+from rankwright.evaluation.significance import bootstrap_interval, randomisation_test
 
 RANKERS = [
     "GreedyRankRLS",

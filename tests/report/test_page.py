@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from rankwright.errors import ParameterError
-from rankwright.measures.significance import bootstrap_interval
+from rankwright.evaluation.significance import bootstrap_interval
 from rankwright.report import render_report
 from rankwright.report.colours import DARK, LIGHT
 from rankwright.report.markup import data_block

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rankwright as rw
+from rankwright.progress import Progress
 from rankwright.reproduce.folds import find_collections, folds_of, on_every_fold
 from tests.reproduce.layout import write_synthetic_folds, write_synthetic_yahoo
 
@@ -41,10 +42,10 @@ def test_every_fold_is_run_once_in_order(tmp_path):
     told = []
 
     def run_fold(dataset, parts, progress):
-        progress(1, 2)
+        progress(Progress("half", 1, 2))
         return dataset, parts.test.n_queries
 
-    results = on_every_fold(collections, run_fold, lambda done, total: told.append((done, total)))
+    results = on_every_fold(collections, run_fold, lambda now: told.append((now.done, now.total)))
     assert results == {"MQ2008": (("MQ2008", 6),) * 5, "Yahoo": (("Yahoo", 6),)}
     assert told == [(0.5, 6), (1.5, 6), (2.5, 6), (3.5, 6), (4.5, 6), (5.5, 6), (6, 6)]
     assert [folds_of(dataset) for dataset in results] == [(1, 2, 3, 4, 5), (1,)]

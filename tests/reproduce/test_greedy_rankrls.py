@@ -138,7 +138,7 @@ def test_averages_are_those_of_the_folds(reproduction):
 
 def test_progress_ends_with_all_folds(collections):
     told = []
-    run(collections, progress=lambda done, total: told.append((done, total)))
+    run(collections, progress=lambda now: told.append((now.done, now.total)))
     done = [share for share, _ in told]
     assert done == sorted(done)
     assert told[-1] == (5, 5)

@@ -166,7 +166,7 @@ def test_documents_stand_as_in_the_file_where_nothing_is_learned(collections, re
 
 def test_progress_tells_of_every_system(collections):
     told = []
-    run({"MQ2008": collections["MQ2008"]}, progress=lambda done, total: told.append((done, total)))
+    run({"MQ2008": collections["MQ2008"]}, progress=lambda now: told.append((now.done, now.total)))
     assert told == [*((pytest.approx(i / 5), 5) for i in range(1, 26)), (5, 5)]
 
 

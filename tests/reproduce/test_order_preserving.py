@@ -175,7 +175,7 @@ def test_letor_figures_are_those_of_lambda_by_map(collections, reproduction, sys
 
 def test_progress_tells_of_every_system(collections):
     told = []
-    run({"Yahoo": collections["Yahoo"]}, progress=lambda done, total: told.append((done, total)))
+    run({"Yahoo": collections["Yahoo"]}, progress=lambda now: told.append((now.done, now.total)))
     assert told == [*((pytest.approx(i / 9), 1) for i in range(1, 10)), (1, 1)]
 
 
@@ -299,7 +299,7 @@ def test_tables_show_ours_and_the_papers_with_marks(reproduction):
 
 
 def test_our_marks_are_shown(reproduction, monkeypatch):
-    monkeypatch.setattr("rankwright.measures.comparison.Comparison.mark", lambda self, name: "▼")
+    monkeypatch.setattr("rankwright.evaluation.comparison.Comparison.mark", lambda self, name: "▼")
     assert section(tables(reproduction), "MQ2008: Riezler & De Bona")[2][1].endswith(" ↓")
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.data.centred import centred
 from rankwright.selection.selectors import BackFittingSelector, DirectSelector, GramSelector, StreamSelector
 from tests import retraining
+from tests.objectives import centred
 
 EXACT = [GramSelector, StreamSelector, DirectSelector]
 
@@ -439,7 +439,9 @@ def test_the_method_goes_by_size(monkeypatch):
 def test_progress_is_told():
     X, y, qid = plain_collection()
     told = []
-    rw.GreedyRankRLS(rw.search(1, 2), 3, measures=()).fit(X, y, qid=qid, progress=lambda *done: told.append(done))
+    rw.GreedyRankRLS(rw.search(1, 2), 3, measures=()).fit(
+        X, y, qid=qid, progress=lambda now: told.append((now.done, now.total))
+    )
     assert told == [(done, 6) for done in range(1, 7)]
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.data.centred import centred
 from rankwright.selection.forward import SearchPlan, SquaredError, search_features
 from rankwright.selection.selectors import GramSelector, StreamSelector
 from tests import retraining
+from tests.objectives import centred
 
 
 def collection(seed=0, queries=12, n=8, rows=150):

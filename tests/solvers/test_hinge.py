@@ -8,11 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import rankwright as rw
-from rankwright.data.products import FeatureProducts
 from rankwright.losses import PreorderLoss
 from rankwright.solvers.hinge import minimise_hinge
-from rankwright.solvers.linear_objective import LinearObjective
 from tests.losses import reference as ref
+from tests.objectives import linear_objective
 
 
 def collection(seed=0, rows=50, queries=7, n=4):
@@ -154,7 +153,7 @@ def test_without_pairs_the_centre_is_the_answer(loss, margin):
 def test_every_step_has_a_bound_below_and_a_value_above_the_optimum():
     X, y, qid = collection(seed=1)
     queries = rw.Queries(X, y, qid)
-    objective = LinearObjective(FeatureProducts(queries), PreorderLoss("hinge").on(queries), 0.1, np.zeros(4))
+    objective = linear_objective(queries, PreorderLoss("hinge"), 0.1, np.zeros(4))
     pairs = ref.PairObjective(X, ref.preorder_pairs(y, qid), "hinge", 0.1)
     seen = []
 
@@ -179,7 +178,7 @@ def test_every_step_has_a_bound_below_and_a_value_above_the_optimum():
 def test_it_stops_when_told_and_warns_when_out_of_steps():
     X, y, qid = collection()
     queries = rw.Queries(X, y, qid)
-    objective = LinearObjective(FeatureProducts(queries), PreorderLoss("hinge").on(queries), 0.1, np.zeros(4))
+    objective = linear_objective(queries, PreorderLoss("hinge"), 0.1, np.zeros(4))
     stopped = minimise_hinge(objective, np.zeros(4), 1e-9, most_steps=500, after_step=lambda *seen: True)
     assert stopped.steps == 1
     assert not stopped.finished

@@ -10,12 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import rankwright as rw
-from rankwright.data.products import FeatureProducts
 from rankwright.losses import PreorderLoss
 from rankwright.solvers import preconditioner
-from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.newton import newton
 from tests.losses import reference as ref
+from tests.objectives import linear_objective
 
 SMOOTH = ["squared-hinge", "huber-hinge", "logistic"]
 WEIGHTS, MARGINS = ["unit", "per-query", "gain-per-query"], ["unit", "position"]
@@ -280,8 +279,7 @@ def test_starts_far_away(phi):
     """Where no pair curves or all are far off, the trust region and the search along the step must do their work."""
     X, y, qid = collection()
     queries = rw.Queries(X, y, qid)
-    features = FeatureProducts(queries)
-    objective = LinearObjective(features, PreorderLoss(phi).on(queries), 1e-3, np.zeros(4))
+    objective = linear_objective(queries, PreorderLoss(phi), 1e-3, np.zeros(4))
     pairs = ref.PairObjective(X, ref.preorder_pairs(y, qid), phi, 1e-3)
     least = pairs.value(pairs.minimum())
     for start in 10.0 ** np.arange(-3, 5)[:, None] * np.random.default_rng(0).standard_normal((8, 4)):
@@ -308,7 +306,7 @@ def test_starts_far_away(phi):
 def test_it_may_be_stopped():
     X, y, qid = collection()
     queries = rw.Queries(X, y, qid)
-    objective = LinearObjective(FeatureProducts(queries), PreorderLoss("logistic").on(queries), 0.1, np.zeros(4))
+    objective = linear_objective(queries, PreorderLoss("logistic"), 0.1, np.zeros(4))
     start = objective.at(np.zeros(4))
     stopped = newton(objective, start, lambda p: False, most_steps=50, after_step=lambda p: True)
     assert (stopped.steps, stopped.finished) == (1, False)

@@ -7,11 +7,10 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp, softmax
 
 import rankwright as rw
-from rankwright.data.products import FeatureProducts
 from rankwright.losses import StructuredHinge
 from rankwright.solvers.document_planes import DocumentPlanes
 from rankwright.solvers.planes import FeaturePlanes
-from rankwright.solvers.structured_objective import StructuredObjective
+from tests.objectives import structured_objective
 from tests.solvers.programme import CENTER, Programme, collection, ndcg
 
 ALPHA = 0.7
@@ -20,7 +19,7 @@ KINDS = [FeaturePlanes, DocumentPlanes]
 
 def objective_of(X, y, qid, center=CENTER):
     queries = rw.Queries(X, y, qid)
-    return StructuredObjective(FeatureProducts(queries), StructuredHinge("ndcg@3").on(queries), ALPHA, center)
+    return structured_objective(queries, StructuredHinge("ndcg@3"), ALPHA, center)
 
 
 def with_planes(kind, n_planes=5, seed=0, X=None):
@@ -242,7 +241,7 @@ def test_parts_are_read_as_the_whole():
     np.testing.assert_array_equal(whole.vectors, parts.vectors)
     np.testing.assert_array_equal(whole.point.values, parts.point.values)
     assert whole.argmax_calls == parts.argmax_calls == 7
-    assert whole.features.passes == parts.features.passes == 1
+    assert whole.engine.passes == parts.engine.passes == 1
     exact = Programme(X, y, qid, ndcg(3)).value(weights, ALPHA, CENTER)
     assert whole.value(weights) == pytest.approx(exact, rel=1e-12)
     point = whole.losses.point()

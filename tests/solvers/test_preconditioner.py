@@ -12,9 +12,9 @@ import rankwright as rw
 from rankwright.data.products import FeatureProducts
 from rankwright.losses import OrderPreservingLoss, PreorderLoss, SquaredLoss
 from rankwright.solvers import preconditioner as module
-from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.preconditioner import preconditioner
 from tests.losses import reference as ref
+from tests.objectives import linear_objective
 
 
 def collection(rows=60, queries=6, n=4, seed=0):
@@ -24,7 +24,7 @@ def collection(rows=60, queries=6, n=4, seed=0):
 
 def made(X, y, qid, loss, alpha, w, store=np.asarray):
     queries = rw.Queries(store(X), y, qid)
-    objective = LinearObjective(FeatureProducts(queries), loss.on(queries), alpha, np.zeros(X.shape[1]))
+    objective = linear_objective(queries, loss, alpha, np.zeros(X.shape[1]))
     return objective, objective.at(w)
 
 
@@ -90,7 +90,7 @@ def test_of_a_part_of_the_queries_it_is_about_as_large(monkeypatch):
     monkeypatch.setattr(module, "_DOCUMENTS_PER_RUN", 10)
     objective, point = made(X, y, qid, PreorderLoss("logistic"), 0.7, np.full(4, 0.1))
     seen = []
-    monkeypatch.setattr(type(objective.features), "rows_of", _noting(type(objective.features).rows_of, seen))
+    monkeypatch.setattr(FeatureProducts, "rows_of", _noting(FeatureProducts.rows_of, seen))
     hessian = ref.evaluate(ref.preorder_pairs(y, qid), "logistic", X @ np.full(4, 0.1), qid).hessian[0]
     is_matrix(preconditioner(objective, point, None, 10**6), 0.7 * np.eye(4) + X.T @ hessian @ X)
     assert 0 < len({q for run in seen for q in range(*run)}) < 8

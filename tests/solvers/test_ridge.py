@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
-from rankwright.data.centred import centred
 from rankwright.solvers.ridge import choose_solver, ridge_path
 from tests import retraining
+from tests.objectives import centred
 
 ALPHAS = 2.0 ** np.array([-15, -8, 0, 8, 15])
 

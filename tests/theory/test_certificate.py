@@ -326,7 +326,7 @@ def test_what_is_no_delta(scores, queries, delta):
 
 
 def test_what_is_no_method(scores, queries):
-    with pytest.raises(rw.ParameterError, match="method must be one of auto, clopper-pearson, betting"):
+    with pytest.raises(rw.ParameterError, match="method must be one of 'auto', 'clopper-pearson', 'betting'"):
         certificate(scores, queries, method="student")
 
 

@@ -101,7 +101,7 @@ def test_tables_csv_json_and_chart(study):
 
 def test_progress_is_told(queries):
     calls = []
-    study_bounds(queries, sizes=[40, 50], repeats=2, progress=lambda done, total: calls.append((done, total)))
+    study_bounds(queries, sizes=[40, 50], repeats=2, progress=lambda now: calls.append((now.done, now.total)))
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 

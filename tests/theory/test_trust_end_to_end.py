@@ -90,7 +90,7 @@ def test_risk_bounds_hold_for_rankers_that_were_picked_by_the_sample(population,
 
 
 def ranker(weights):
-    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.models.linear_model import LinearModel
 
     return LinearModel.of(Formula(np.array(weights)), feature_names=None, ranker="any", parameters={}, training={})
 

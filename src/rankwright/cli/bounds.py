@@ -15,8 +15,7 @@ from rankwright.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.data.streams.streamed import StreamedQueries
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 
 @reads_data
@@ -94,25 +93,25 @@ def bounds(
         print_lines(f"left out: {name}: {reason}")
 
 
-def _of_same_features(
-    model: LinearModel | StumpModel, queries: Queries | StreamedQueries
-) -> tuple[LinearModel | StumpModel, Any]:
+def _of_same_features(model: Model, queries: Queries | StreamedQueries) -> tuple[Model, Any]:
     """Model and queries as they are, or where the queries lack features: text does not tell of those that are 0.
 
     New queries may have them, so their weights count. As a bound asks only how long all weights are, one more feature,
     0 in all documents, stands for all that are lacking.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from rankwright.data.as_queries import widened
-    from rankwright.rankers.linear_model import LinearModel
+    from rankwright.models.linear_model import LinearModel
 
     n = queries.n_features
-    if not isinstance(model, LinearModel) or n >= model.n_features_in_ or queries.has_feature_names:
+    formula = model.formula()
+    if formula is None or n >= model.n_features_in_ or queries.has_feature_names:
         return model, queries
-    weights = model.formula().weights
-    same = model.cut_to(n + 1)
-    same.coef_ = np.append(weights[:n], np.linalg.norm(weights[n:]))
+    weights = np.append(formula.weights[:n], np.linalg.norm(formula.weights[n:]))
+    same = LinearModel.of(replace(formula.cut_to(n + 1), weights=weights), **model.about(n + 1))
     return same, widened(queries, n + 1)
 
 
@@ -139,15 +138,15 @@ def _options_for(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(kinds: Sequence[str], given: Mapping[str, Any], delta: float) -> None:
     """Refuse, before anything is read, what no kind can have."""
+    from rankwright.checks import check_probability
     from rankwright.losses.structured import checked_measure
-    from rankwright.theory.checks import check_choice, check_delta
     from rankwright.theory.risk_bounds import CONSTANTS
 
-    check_delta(delta)
+    check_probability("delta", delta)
     if "measure" in given:
         checked_measure(given["measure"])
     if "constants" in given:
-        check_choice("--constants", given["constants"], CONSTANTS)
+        check_one_of(CONSTANTS, constants=given["constants"])
     for name in given:
         if not any(name in _options_for(kind, given) for kind in kinds):
             raise ParameterError(f"--{name} has no effect with --kind {','.join(kinds)}: leave it out")

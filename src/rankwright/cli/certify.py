@@ -15,8 +15,7 @@ from rankwright.cli.output import print_json, print_table, reading, working
 from rankwright.cli.training_record import file_digest
 
 if TYPE_CHECKING:
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 _USES = {"train": "trained on", "valid": "chosen by"}
 
@@ -81,7 +80,7 @@ def certify(
         print_table(result)
 
 
-def _noted_uses(path: Path, model: LinearModel | StumpModel, data: Path) -> list[str]:
+def _noted_uses(path: Path, model: Model, data: Path) -> list[str]:
     """What the model's training record has to do with this file: by its hash, or by its name where it has no hash."""
     doubts = []
     for use, noted in _records(model.training_):

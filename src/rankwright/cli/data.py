@@ -22,8 +22,7 @@ from rankwright.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.data.streams.streamed import StreamedQueries
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 DATA_HELP = "text, CSV, JSON lines (all plain or gzip) or Parquet"
 _COLUMNS = "In CSV, JSON lines or Parquet"
@@ -172,7 +171,7 @@ class DataReader:
         """The queries in a file, with those features only that are asked for: to measure scores takes none."""
         return (self.with_features_of(()) if self.columns.features is None else self).read(path)
 
-    def read_for_models(self, path: Path, *models: LinearModel | StumpModel, judged: bool = True) -> Any:
+    def read_for_models(self, path: Path, *models: Model, judged: bool = True) -> Any:
         """The queries with the features that the models name, if they do, and if no others are asked for.
 
         So columns that the models do not know are not looked at, and columns of text are encoded as for training.
@@ -231,15 +230,15 @@ def about(data: Path) -> Iterator[None]:
 # Models
 
 
-def read_model(path: Path) -> LinearModel | StumpModel:
+def read_model(path: Path) -> Model:
     """The model in a file."""
-    from rankwright.rankers.model_file import load_model
+    from rankwright.models.model_file import load_model
 
     with reading(path):
         return load_model(path)
 
 
-def for_features_of(model: LinearModel | StumpModel, queries: Queries | StreamedQueries) -> LinearModel | StumpModel:
+def for_features_of(model: Model, queries: Queries | StreamedQueries) -> Model:
     """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
     if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
         return model

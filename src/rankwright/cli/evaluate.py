@@ -23,7 +23,7 @@ from rankwright.cli.output import (
 from rankwright.plain import without_nan
 
 if TYPE_CHECKING:
-    from rankwright.measures import Evaluation
+    from rankwright.evaluation.evaluation import Evaluation
 
 
 @reads_data
@@ -68,9 +68,9 @@ def evaluate(
       rankwright evaluate scores.txt.gz test.parquet --per-query values.csv --json
     """
     from rankwright.data.scores import scored_parts
+    from rankwright.evaluation.evaluation import evaluate_parts
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
-    from rankwright.measures.evaluation import evaluate_parts
 
     chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
     if per_query is not None:

@@ -86,8 +86,7 @@ def export(
     from rankwright.export import export_model
     from rankwright.export.exporting import TARGETS, takers_of
 
-    if to not in TARGETS:
-        raise ParameterError(f"--to must be one of {', '.join(TARGETS)}, not {to!r}")
+    check_one_of(TARGETS, to=to)
     values = (name, store, feature_set, table, dialect, nulls, query_column, dtype)
     options: dict[str, Any] = {
         option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None

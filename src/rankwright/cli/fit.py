@@ -202,8 +202,7 @@ def _run(request: Request, out: Path, origin: Origin, *, overwrite: bool) -> tup
     work = Work(out, request.fingerprint)
     with own_folder(out, work), going_on(work):
         with progress_bar("preparing the data") as bar:
-            told = None if bar is None else lambda what, done, total: bar(done, total, what)
-            result = Job(request, work, told).run()
+            result = Job(request, work, bar).run()
         # That no other fit is there was checked before, and the folder has been locked since.
         with working("writing the report"):
             report = save_fit(result, out, origin, overwrite=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -49,16 +49,18 @@ Convention = Annotated[
 ]
 
 
-def check_one_of(known: Sequence[str], **options: str | None) -> None:
+def check_one_of(known: Iterable[str], **options: str | None) -> None:
     """Refuse an option, named as in Python, that is given and none of these.
 
     >>> check_one_of(SCALES, scale="unit")
     Traceback (most recent call last):
-    rankwright.errors.ParameterError: --scale must be one of spread, none, not 'unit'
+    rankwright.errors.ParameterError: --scale must be one of 'spread', 'none', not 'unit'
     """
+    from rankwright.checks import check_choice
+
     for name, value in options.items():
-        if value is not None and value not in known:
-            raise ParameterError(f"{option_of(name)} must be one of {', '.join(known)}, not {value!r}")
+        if value is not None:
+            check_choice(option_of(name), value, known)
 
 
 def parse_alphas(text: str) -> tuple[float, ...]:
@@ -124,11 +126,13 @@ def check_at_least(least: int, **options: int | None) -> None:
 
     >>> check_at_least(1, max_features=0)
     Traceback (most recent call last):
-    rankwright.errors.ParameterError: --max-features must be at least 1, not 0
+    rankwright.errors.ParameterError: --max-features must be a whole number of at least 1, not 0
     """
+    from rankwright.checks import check_whole
+
     for name, value in options.items():
-        if value is not None and value < least:
-            raise ParameterError(f"{option_of(name)} must be at least {least}, not {value}")
+        if value is not None:
+            check_whole(option_of(name), value, least)
 
 
 def option_of(name: str) -> str:

@@ -14,8 +14,7 @@ from rankwright.cli.output import check_output, print_text, working, writing_int
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.data.streams.streamed import StreamedQueries
-    from rankwright.rankers.linear_model import LinearModel
-    from rankwright.rankers.stump_model import StumpModel
+    from rankwright.models.model import Model
 
 
 @reads_data
@@ -56,7 +55,7 @@ def predict(
             _score(ranker, queries, data, file)
 
 
-def _score(ranker: LinearModel | StumpModel, queries: Queries | StreamedQueries, data: Path, file: TextIO) -> None:
+def _score(ranker: Model, queries: Queries | StreamedQueries, data: Path, file: TextIO) -> None:
     """Write a line for each document, part by part."""
     from rankwright.data.parts import parts_of
 

@@ -20,12 +20,12 @@ def prepared(
 ) -> tuple[Preparation, dict[str, Queries]]:
     """How features become the columns that are trained on, and all queries with these columns."""
     from rankwright.data.parts import parts_of
-    from rankwright.data.width import check_width
+    from rankwright.data.width import check_width, n_values
     from rankwright.preparation.missing import has_missing
     from rankwright.preparation.preparation import prepare
 
     for queries in read.values():
-        check_width(queries)
+        check_width(queries, sum(n_values(part.X) for part in parts_of(queries)))
     others_miss = any(has_missing(part.X) for queries in read.values() for part in parts_of(queries))
     is_scaled, filling = scale != "none", missing or "mean"
     by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]

@@ -5,20 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rankwright.cli.output import safe_console
-
-
-class Progress(Protocol):
-    """Told what is done and what there is in all, and what is being done if that changes."""
-
-    def __call__(self, done: float, total: float, what: str | None = None, /) -> None:
-        """Move the bar."""
+from rankwright.progress import Progress, Tell
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Progress | None]:
+def progress_bar(what: str) -> Iterator[Tell | None]:
     """Give a function to move the bar; None where nobody would see it.
 
     A spinner and a clock move several times a second, whether or not the function is called.
@@ -26,7 +19,7 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
     from rich.table import Column
 
@@ -34,13 +27,13 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
         BarColumn(bar_width=20),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[amount]}", style="progress.download", markup=False),
         TimeElapsedColumn(),
     )
     with Bars(*columns, console=safe_console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None)
+        task = bars.add_task(what, total=None, amount=Progress(what, 0, None).amount)
 
-        def move(done: float, total: float, now: str | None = None, /) -> None:
-            bars.update(task, completed=done, total=total, description=now)
+        def move(now: Progress) -> None:
+            bars.update(task, completed=now.done, total=now.total, description=now.what, amount=now.amount)
 
         yield move

@@ -31,8 +31,7 @@ def ranker_class(name: str) -> Any:
     """The class of a ranker."""
     import rankwright
 
-    if name not in RANKERS:
-        raise ParameterError(f"--ranker must be one of {', '.join(RANKERS)}, not {name!r}")
+    check_one_of(RANKERS, ranker=name)
     return getattr(rankwright, RANKERS[name])
 
 

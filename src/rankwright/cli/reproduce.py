@@ -158,7 +158,7 @@ def _greedy_summary(reproduction: greedy.Reproduction) -> RenderableType:
     """Our averages beside the paper's, and how many of all published figures agree."""
     from rich.console import Group
 
-    from rankwright.measures.tables import rich_table
+    from rankwright.evaluation.tables import rich_table
     from rankwright.reproduce.greedy_rankrls import GREEDY, PLAIN
     from rankwright.reproduce.published import GREEDY_RESULTS
 
@@ -188,7 +188,7 @@ def _order_preserving_summary(reproduction: ordered.Reproduction) -> RenderableT
     """Every table of averages, and what the arrow means."""
     from rich.console import Group
 
-    from rankwright.measures.tables import rich_table
+    from rankwright.evaluation.tables import rich_table
     from rankwright.reproduce.order_preserving_report import TITLES, average_cells
 
     shown: list[RenderableType] = []
@@ -201,7 +201,7 @@ def _order_preserving_summary(reproduction: ordered.Reproduction) -> RenderableT
 
 def _letor_summary(reproduction: ordered.Reproduction, dataset: str) -> list[RenderableType]:
     """RankSVM beside the published figures of SVM-rank, where there are any."""
-    from rankwright.measures.tables import rich_table
+    from rankwright.evaluation.tables import rich_table
     from rankwright.reproduce.order_preserving import LETOR_SYSTEMS
     from rankwright.reproduce.order_preserving_report import LETOR_TITLE, letor_tables
 
@@ -217,7 +217,7 @@ def _large_margin_summary(reproduction: margin.Reproduction) -> RenderableType:
     """Averages, tests, and whether the convex bound learned anything."""
     from rich.console import Group
 
-    from rankwright.measures.tables import rich_table
+    from rankwright.evaluation.tables import rich_table
     from rankwright.reproduce.large_margin_report import NOTE, compared_cells, signed_rank_cells, told_of_zero
 
     shown: list[RenderableType] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankwright.measures.tables import number, regularisation
+from rankwright.evaluation.tables import number, regularisation
 from rankwright.plain import without_nan
 from rankwright.text import spreadsheet_cell
 

@@ -55,13 +55,13 @@ def study_bounds(
       rankwright study bounds train.txt --measure ndcg@5 --out study
       rankwright study bounds --sizes 100,1000,10000 --repeats 5
     """
+    from rankwright.checks import check_probability
     from rankwright.losses.structured import checked_measure
     from rankwright.theory import study as studies
-    from rankwright.theory.checks import check_delta
 
     check_at_least(1, repeats=repeats)
     check_at_least(0, seed=seed)
-    check_delta(delta)
+    check_probability("delta", delta)
     checked_measure(measure)
     steps = None if sizes is None else _parse_sizes(sizes)
     if out is not None:
@@ -95,6 +95,5 @@ def _parse_sizes(text: str) -> list[int]:
         sizes = [int(word) for word in text.split(",")]
     except ValueError:
         raise ParameterError(f"--sizes must be whole numbers, as in 100,1000,10000, not {text!r}") from None
-    if min(sizes) < 1:
-        raise ParameterError(f"--sizes must be at least 1, not {min(sizes)}")
+    check_at_least(1, sizes=min(sizes))
     return sizes

@@ -174,8 +174,8 @@ def train(
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
     """
     from rankwright.cli.training_report import report_of
-    from rankwright.rankers.model_file import save_model
-    from rankwright.rankers.prepared import model_of_features
+    from rankwright.models.model_file import save_model
+    from rankwright.models.prepared import model_of_features
     from rankwright.selection.search import search
 
     parameters = ranker_parameters(
@@ -263,7 +263,7 @@ def _warning_by_report() -> Iterator[None]:
 
 def _record(learner: Any, report: TrainingReport, data: list[dict[str, Any]]) -> dict[str, Any]:
     """What the model file says of its training."""
-    from rankwright.rankers.training_record import training_record
+    from rankwright.models.training_record import training_record
 
     figures = report.to_dict()
     judged_on, measures = figures.pop("judged_on"), figures.pop("measures")

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rankwright.measures.tables import number, regularisation
+from rankwright.evaluation.tables import number, regularisation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rankwright.measures import Measure
     from rankwright.preparation.preparation import Preparation
+    from rankwright.progress import Iteration, Progress
     from rankwright.selection.search import Estimate
-    from rankwright.solvers.trace import Iteration
 
 # Sums of losses are not more exact.
 _ROUNDING = 1e-9
@@ -33,8 +33,11 @@ class IterationLines:
         self._widths = [max(width, len(name)) for name, width in zip(self._headings, (11, 9, 14, 9, 6, 7), strict=True)]
         self._has_header = False
 
-    def __call__(self, iteration: Iteration) -> None:
+    def __call__(self, now: Progress) -> None:
         """Print one."""
+        iteration = now.iteration
+        if iteration is None:
+            return
         if not self._has_header:
             self._print(self._headings)
             self._has_header = True

@@ -15,6 +15,13 @@ from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 
 
+def checked_queries(queries: Any) -> Queries:
+    """Queries where nothing else will do."""
+    if not isinstance(queries, Queries):
+        raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
+    return queries
+
+
 def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> Queries:
     """Queries as they are, read from the file of a path, or made of a pandas, polars or Arrow frame."""
     if isinstance(data, Queries):

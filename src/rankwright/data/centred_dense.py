@@ -8,9 +8,7 @@ import numpy as np
 
 from rankwright.data import centred_dense_kernels as kernels
 from rankwright.data.centred import CentredQueries, Moments, QueryMoments
-from rankwright.data.queries import Queries
 from rankwright.machine.blas import one_thread_per_call
-from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.types import Array, Columns
 
 # Rows that are centred together: a block of them stays in a core's cache between centring and multiplying.
@@ -20,15 +18,9 @@ _PRODUCTS_PER_PASS = 6
 
 
 class DenseQueries(CentredQueries):
-    """X in C order is read where it is; in another order it is copied once."""
+    """X is read where it is."""
 
     products_per_pass = _PRODUCTS_PER_PASS
-
-    def __init__(self, queries: Queries) -> None:
-        super().__init__(queries)
-        self._x = queries.X if queries.X.flags.c_contiguous else np.ascontiguousarray(queries.X)
-        self._x.setflags(write=False)
-        self._means: Array | None = None
 
     def _blocks(self, first: int, last: int) -> Iterator[Array]:
         """[X̂ ŷ] of queries first … last − 1, a block of rows at a time; each block is valid until the next."""
@@ -38,11 +30,11 @@ class DenseQueries(CentredQueries):
             stop = int(np.searchsorted(offsets, offsets[first] + _ROWS_PER_BLOCK, side="right")) - 1
             stop = min(max(stop, first + 1), last)
             means = np.empty((stop - first, n))
-            kernels.means(self._x, self.rows, offsets, first, stop, means)
+            kernels.means(self.x, self.rows, offsets, first, stop, means)
             for begin in range(int(offsets[first]), int(offsets[stop]), _ROWS_PER_BLOCK):  # a long query: many blocks
                 end = min(begin + _ROWS_PER_BLOCK, int(offsets[stop]))
                 block = buffer[: end - begin]
-                kernels.centre_rows(self._x, self.rows, offsets, first, means, begin, end, block)
+                kernels.centre_rows(self.x, self.rows, offsets, first, means, begin, end, block)
                 block[:, n] = self.target[begin:end]
                 yield block
             first = stop
@@ -57,9 +49,8 @@ class DenseQueries(CentredQueries):
                     write_term(block, term)
                     np.add(total, term, out=total)
 
-        self.passes += 1
         with one_thread_per_call():
-            return sum_over_query_ranges(add, self.offsets, shape)
+            return self._part.sum_over_runs(add, shape)
 
     def moments(self) -> Moments:
         """The Gram matrix of [X̂ ŷ] has both."""
@@ -79,76 +70,62 @@ class DenseQueries(CentredQueries):
 
     def product(self, weights: Array) -> Array:
         """Block by block."""
-        self.passes += 1
         return np.concatenate([block[:, :-1] @ weights for block in self._blocks(0, self.n_queries)])
 
     def transposed_product(self, centred: Array) -> Array:
         """Row by row of V with the rows of X, a block at a time: X is not converted as a whole."""
-        self.passes += 1
         total = np.zeros((self.n_features, centred.shape[1]))
         for begin in range(0, self.n_documents, _ROWS_PER_BLOCK):
             rows = self.rows[begin : begin + _ROWS_PER_BLOCK]
-            total += self._x[rows].astype(np.float64, copy=False).T @ centred[begin : begin + _ROWS_PER_BLOCK]
+            total += self.x[rows].astype(np.float64, copy=False).T @ centred[begin : begin + _ROWS_PER_BLOCK]
         return total
-
-    def centred_matrix(self) -> Array:
-        """X̂ as one array: for data with few documents."""
-        self.passes += 1
-        centred = self.centre(self._x[self.rows].astype(np.float64, copy=False))
-        self.check_finite(centred)
-        return centred
 
     def block(self, q: int) -> tuple[Array, Array]:
         """Centred into fresh memory."""
         begin, end = int(self.offsets[q]), int(self.offsets[q + 1])
         mean, block = np.empty((1, self.n_features)), np.empty((end - begin, self.n_features))
-        kernels.means(self._x, self.rows, self.offsets, q, q + 1, mean)
-        kernels.centre_rows(self._x, self.rows, self.offsets, q, mean, begin, end, block)
+        kernels.means(self.x, self.rows, self.offsets, q, q + 1, mean)
+        kernels.centre_rows(self.x, self.rows, self.offsets, q, mean, begin, end, block)
         return block, mean[0]
 
     def query_moments(self) -> QueryMoments:
         """Also keeps the means, for `column_products`."""
-        means = np.empty((self.n_queries, self.n_features))
-        moments = self._moments_of(
+        means = self._part.kept("query means", lambda: np.empty((self.n_queries, self.n_features)))
+        return self._moments_of(
             self.n_features,
             lambda first, last, squares, products: kernels.query_sums(
-                self._x, self.rows, self.offsets, self.target, first, last, means, squares, products
+                self.x, self.rows, self.offsets, self.target, first, last, means, squares, products
             ),
         )
-        self._means = means
-        return moments
 
     def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Both columns are centred before they are multiplied, so that large offsets do no harm."""
-        for_query_ranges(
+        means = self._part.kept("query means", self._query_means)
+        self._part.over_runs(
             lambda first, last: kernels.column_products(
-                self._x, self.rows, self.offsets, self._query_means(), columns, slots, first, last, out
-            ),
-            self.offsets,
+                self.x, self.rows, self.offsets, means, columns, slots, first, last, out
+            )
         )
-        self.passes += 1
 
     def _query_means(self) -> Array:
-        if self._means is None:
-            self._means = np.empty((self.n_queries, self.n_features))
-            kernels.means(self._x, self.rows, self.offsets, 0, self.n_queries, self._means)
-        return self._means
+        means = np.empty((self.n_queries, self.n_features))
+        kernels.means(self.x, self.rows, self.offsets, 0, self.n_queries, means)
+        return means
 
     def block_products(self, selected: Columns, columns: Columns, out: Array) -> QueryMoments:
         """Reads these columns only."""
         return self._moments_of(
             len(columns),
             lambda first, last, squares, products: kernels.block_products(
-                self._x, self.rows, self.offsets, self.target, selected, columns, first, last, out, squares, products
+                self.x, self.rows, self.offsets, self.target, selected, columns, first, last, out, squares, products
             ),
         )
 
     def scores(self, columns: Columns, weights: Array) -> Array:
         """Reads these columns only."""
         out = np.empty(self.n_documents)
-        for_query_ranges(
-            lambda first, last: kernels.scores(self._x, self.rows, self.offsets, columns, weights, first, last, out),
-            self.offsets,
+        self._part.over_runs(
+            lambda first, last: kernels.scores(self.x, self.rows, self.offsets, columns, weights, first, last, out)
         )
         return out
 
@@ -168,10 +145,7 @@ class DenseQueries(CentredQueries):
         self, residual: Array, weights: Array, total_rows: Array, totals: tuple[Array, Array], alpha: float
     ) -> Array:
         """All columns of every query."""
-        known = (self._x, self.rows, self.offsets, residual, weights, total_rows, *totals)
-        self.passes += 1
-        return sum_over_query_ranges(
-            lambda first, last, out: kernels.back_fitting_errors(*known, alpha, first, last, out),
-            self.offsets,
-            (self.n_features,),
+        known = (self.x, self.rows, self.offsets, residual, weights, total_rows, *totals)
+        return self._part.sum_over_runs(
+            lambda first, last, out: kernels.back_fitting_errors(*known, alpha, first, last, out), (self.n_features,)
         )

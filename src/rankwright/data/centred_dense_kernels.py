@@ -125,14 +125,14 @@ def _centre_together(x: Floats, rows: Indices, begin: int, end: int, mean: Float
 def scores(
     x: Floats, rows: Indices, offsets: Indices, columns: Indices, weights: Floats, first: int, last: int, out: Floats
 ) -> None:
-    """Σ_j x_{d,columns[j]} weights[q, j]: each query scored with weights of its own, in row order."""
+    """Σ_j x_{d,columns[j]} weights[q, j]: each query scored with weights of its own."""
     for q in range(first, last):
         for d in range(offsets[q], offsets[q + 1]):
             row = x[rows[d]]
             score = 0.0
             for j in range(len(columns)):
                 score += row[columns[j]] * weights[q, j]
-            out[rows[d]] = score
+            out[d] = score
 
 
 @kernel

@@ -9,9 +9,8 @@ import scipy.sparse as sp
 
 from rankwright.data import centred_sparse_kernels as kernels
 from rankwright.data.centred import CentredQueries, Moments, QueryMoments
-from rankwright.data.queries import Queries
+from rankwright.data.part import Part
 from rankwright.machine.blas import one_thread_per_call
-from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.types import Array, Columns
 
 # A column whose square falls below this share of itself by centring has lost digits: then queries are made dense one
@@ -22,37 +21,36 @@ _CANCELLED = 1e-4
 class SparseQueries(CentredQueries):
     """X is never made dense; at most one query at a time is."""
 
-    def __init__(self, queries: Queries) -> None:
-        super().__init__(queries)
-        x = queries.X
-        self._x = x
-        self._parts = (x.data, x.indices, x.indptr)
-        self._cancels = False
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._parts = (self.x.data, self.x.indices, self.x.indptr)
 
     @property
     def _grouped(self) -> Any:
         """X with each query's rows together."""
-        return self._x if self.queries.grouping.order is None else self._x[self.rows]
+        return self.x if self._part.is_in_order else self.x[self.rows]
 
     def moments(self) -> Moments:
         """XᵀX − Σ_q m_q x̄_q x̄_qᵀ, unless that cancels."""
-        x, sizes = self._x.astype(np.float64), np.diff(self.offsets)
-        ones = np.ones(self.n_documents)
-        indicator = sp.csr_array((ones, self.rows, self.offsets), shape=(self.n_queries, self.n_documents))
+        x, sizes, every = self._grouped.astype(np.float64), np.diff(self.offsets), np.arange(self.n_documents)
+        indicator = sp.csr_array((np.ones(len(every)), every, self.offsets), shape=(self.n_queries, len(every)))
         means = sp.diags_array(1 / np.sqrt(sizes)) @ (indicator @ x)  # √m_q x̄_q
         raw = x.T @ x
         gram = (raw - means.T @ means).toarray()
-        self.passes += 1
         self.check_finite(gram)
-        self._cancels = bool((np.diag(gram) < _CANCELLED * raw.diagonal()).any())
-        if self._cancels:
+        if self._part.kept("cancels", lambda: bool((np.diag(gram) < _CANCELLED * raw.diagonal()).any())):
             with one_thread_per_call():
                 return self.moments_without(-1)
         return Moments(gram, self.transposed_product(self.target[:, None])[:, 0])
 
+    def _cancels(self) -> bool:
+        """Whether centring afterwards would lose digits."""
+        raw = np.bincount(self._grouped.indices, self._grouped.data.astype(np.float64) ** 2, self.n_features)
+        return bool((self.total_squares() < _CANCELLED * raw).any())
+
     def residual_products(self, weights: Array) -> Array:
         """One product after the other; or query by query, if centring afterwards would lose digits."""
-        if not self._cancels:
+        if not self._part.kept("cancels", self._cancels):
             return self.transposed_product(self.target[:, None] - self.product(weights))
 
         def add(first: int, last: int, out: Array) -> None:
@@ -61,18 +59,15 @@ class SparseQueries(CentredQueries):
                 target = self.target[self.offsets[q] : self.offsets[q + 1], None]
                 out += block.T @ (target - block @ weights)
 
-        self.passes += 1
         with one_thread_per_call():
-            return sum_over_query_ranges(add, self.offsets, weights.shape)
+            return self._part.sum_over_runs(add, weights.shape)
 
     def product(self, weights: Array) -> Array:
         """XW, centred afterwards."""
-        self.passes += 1
         return self.centre(self._grouped @ weights)
 
     def transposed_product(self, centred: Array) -> Array:
         """XᵀV: V is centred, so X need not be."""
-        self.passes += 1
         product: Array = self._grouped.T @ centred
         self.check_finite(product)
         return product
@@ -97,13 +92,11 @@ class SparseQueries(CentredQueries):
 
     def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Columns b are centred, the others need not be."""
-        for_query_ranges(
+        self._part.over_runs(
             lambda first, last: kernels.column_products(
                 *self._parts, self.rows, self.offsets, columns, slots, first, last, out
-            ),
-            self.offsets,
+            )
         )
-        self.passes += 1
 
     def _places(self, columns: Columns) -> Columns:
         """Where each column of X stands among ``columns``, or −1."""
@@ -136,20 +129,15 @@ class SparseQueries(CentredQueries):
     def scores(self, columns: Columns, weights: Array) -> Array:
         """Looks at all stored entries, and takes those of these columns."""
         places, out = self._places(columns), np.empty(self.n_documents)
-        for_query_ranges(
-            lambda first, last: kernels.scores(
-                *self._parts, self.rows, self.offsets, places, weights, first, last, out
-            ),
-            self.offsets,
+        self._part.over_runs(
+            lambda first, last: kernels.scores(*self._parts, self.rows, self.offsets, places, weights, first, last, out)
         )
         return out
 
     def total_squares(self) -> Array:
         """Query by query: the sum has no more than n numbers."""
-        self.passes += 1
-        totals = sum_over_query_ranges(
+        totals = self._part.sum_over_runs(
             lambda first, last, out: kernels.add_squares(*self._parts, self.rows, self.offsets, first, last, out),
-            self.offsets,
             (self.n_features,),
         )
         self.check_finite(totals)
@@ -165,9 +153,6 @@ class SparseQueries(CentredQueries):
     ) -> Array:
         """The columns that each query has entries of."""
         known = (*self._parts, self.rows, self.offsets, residual, weights, total_rows, *totals)
-        self.passes += 1
-        return sum_over_query_ranges(
-            lambda first, last, out: kernels.back_fitting_errors(*known, alpha, first, last, out),
-            self.offsets,
-            (self.n_features,),
+        return self._part.sum_over_runs(
+            lambda first, last, out: kernels.back_fitting_errors(*known, alpha, first, last, out), (self.n_features,)
         )

@@ -118,7 +118,7 @@ def scores(
     last: int,
     out: Floats,
 ) -> None:
-    """Each query scored with weights of its own, in row order.
+    """Each query scored with weights of its own.
 
     place_of_column[i] is where column i has its weight, or −1.
     """
@@ -129,7 +129,7 @@ def scores(
                 place = place_of_column[indices[e]]
                 if place >= 0:
                     score += data[e] * weights[q, place]
-            out[rows[d]] = score
+            out[d] = score
 
 
 @kernel

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rankwright.checks import check_choice
 from rankwright.data.columns import (
     N_FEATURES,
     Columns,
@@ -126,8 +127,7 @@ def to_frame(queries: Queries, backend: Backend = "pandas") -> Any:
 
 def as_backend(table: Any, backend: Backend) -> Any:
     """An Arrow table as the kind of frame asked for."""
-    if backend not in get_args(Backend):
-        raise ParameterError(f"backend must be one of {', '.join(get_args(Backend))}, not {backend!r}")
+    check_choice("backend", backend, get_args(Backend))
     if backend == "pyarrow":
         return table
     frame = nw.from_native(table, eager_only=True)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 
 
-def note_features(estimator: Any, queries: Queries) -> None:
+def note_features(estimator: Any, queries: AnyQueries) -> None:
     """Set ``n_features_in_``, and ``feature_names_in_`` if the features have names."""
     estimator.n_features_in_ = queries.n_features
     if queries.has_feature_names:
@@ -19,7 +19,7 @@ def note_features(estimator: Any, queries: Queries) -> None:
         del estimator.feature_names_in_
 
 
-def check_noted_features(estimator: Any, queries: Queries, what: str, known: str) -> None:
+def check_noted_features(estimator: Any, queries: AnyQueries, what: str, known: str) -> None:
     """Refuse queries with more or fewer features than noted, or other names where both have names."""
     if queries.n_features != estimator.n_features_in_:
         raise DataError(f"{what} has {queries.n_features} features, but {known} have {estimator.n_features_in_}")

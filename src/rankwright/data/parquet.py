@@ -56,6 +56,7 @@ from rankwright.data.table_features import table_features, tell_left_out
 from rankwright.data.to_columns import arrow_schema, arrow_table
 from rankwright.errors import DataError, ParseError
 from rankwright.judgments.supervision import Grades
+from rankwright.machine.runs import runs_of_queries
 from rankwright.machine.threads import map_in_order
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def write_parquet(queries: Queries | StreamedQueries, path: str | os.PathLike[st
     ):
         writer.add_key_value_metadata({_NOTE_KEY: note})
         for part in chain([first_part], parts):
-            for first, last in _group_ranges(part):
+            for first, last in runs_of_queries(part.grouping.offsets, _rows_per_group(part)):
                 group = arrow_table(part[first:last], columns, schema)
                 writer.write_table(group, row_group_size=len(group))
 
@@ -220,21 +221,14 @@ def _dense_features(
 # Row groups
 
 
-def _group_ranges(queries: Queries) -> Iterator[tuple[int, int]]:
-    """Runs [first, last) of queries, each of which becomes a row group."""
+def _rows_per_group(queries: Queries) -> int:
+    """How many rows a row group may have, of one query or several."""
     x: Any = queries.X
     if sp.issparse(x):
         row_bytes = x.nnz * (x.data.itemsize + x.indices.itemsize) / max(1, queries.n_documents)
     else:
         row_bytes = x.shape[1] * x.itemsize
-    rows = max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / max(1.0, row_bytes))))
-    offsets = queries.grouping.offsets
-    first = 0
-    while first < queries.n_queries:
-        within = int(np.searchsorted(offsets, offsets[first] + rows, side="right")) - 1
-        last = max(first + 1, within)
-        yield first, last
-        first = last
+    return max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / max(1.0, row_bytes))))
 
 
 # What a file says about itself

@@ -27,6 +27,7 @@ import scipy.sparse as sp
 
 from rankwright.data.precision_kernels import count_csr, has_blurred, store_rows
 from rankwright.judgments.grouping import Grouping
+from rankwright.machine.runs import runs_of_queries
 from rankwright.machine.threads import map_in_order
 
 Counts = npt.NDArray[np.float64]
@@ -161,9 +162,8 @@ def _dense_as_the_rule_says(x: npt.NDArray[np.float64], grouping: Grouping) -> n
     width = x.shape[1]
     single, total = np.empty(x.shape, np.float32), Blur()
     step = max(1, _CELLS_AT_A_TIME // max(1, width))
-    offsets, first = grouping.offsets, 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + step, side="right")) - 1)
+    offsets = grouping.offsets
+    for first, last in runs_of_queries(offsets, step):
         rows = slice(int(offsets[first]), int(offsets[last]))
         places = rows if grouping.order is None else grouping.order[rows]
         begins = np.zeros(rows.stop - rows.start, np.bool_)
@@ -173,5 +173,4 @@ def _dense_as_the_rule_says(x: npt.NDArray[np.float64], grouping: Grouping) -> n
         total.add(stored_dense(cells, width, begins, stored))
         total.beyond_single |= beyond_single(cells)
         single[places] = stored.reshape(-1, width)
-        first = last
     return x if total.matters() else single

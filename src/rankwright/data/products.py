@@ -11,49 +11,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from rankwright.data import product_kernels as kernels
-from rankwright.data.queries import Queries
-from rankwright.errors import DataError
+from rankwright.data.part import Part
 from rankwright.types import Array
 
 _BYTES_PER_BLOCK = 1 << 20  # smaller blocks would fit a nearer cache, but each costs some calls from Python
 
 
 class FeatureProducts:
-    """Xw and Xᵀv for runs of queries, dense (C order, or copied once) and CSR alike.
+    """Xw and Xᵀv for runs of the queries of a part, dense and CSR alike."""
 
-    ``passes`` counts how often X has been read as a whole: those who read it say so. ``are_finite`` is set once scores
-    have shown that all features are.
-    """
-
-    def __init__(self, queries: Queries) -> None:
-        if queries.n_documents == 0:
-            raise DataError("there are no documents to learn from")
-        if queries.n_features == 0:
-            raise DataError("the queries have no features to learn from")
-        grouping, x = queries.grouping, queries.X
-        self.queries = queries
-        self.offsets = grouping.offsets
-        self.n_queries, self.n_documents, self.n_features = queries.n_queries, queries.n_documents, queries.n_features
-        self.passes = 0
-        self.are_finite = False
-        self._rows = np.arange(queries.n_documents) if grouping.order is None else grouping.order
-        self._is_sparse = bool(sp.issparse(x))
-        if self._is_sparse:
+    def __init__(self, part: Part) -> None:
+        x = part.x
+        self.offsets, self.is_sparse = part.offsets, part.is_sparse
+        self.n_queries, self.n_documents, self.n_features = part.n_queries, part.n_documents, part.n_features
+        self._x, self._rows = x, part.rows
+        if self.is_sparse:
             self._parts = (x.data, x.indices, x.indptr)
             size = x.data.nbytes + x.indices.nbytes
         else:
-            self._x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-            self._x.setflags(write=False)
             size = x.nbytes
-        self._documents_per_block = max(1, _BYTES_PER_BLOCK * self.n_documents // max(size, 1))
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is CSR."""
-        return self._is_sparse
+        self._documents_per_block = max(1, _BYTES_PER_BLOCK * x.shape[0] // max(size, 1))
 
     def dense(self) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.intp]]:
         """X in C order, and the row of each document; only where X is dense."""
@@ -61,7 +40,7 @@ class FeatureProducts:
 
     def parts(self) -> tuple[Any, Any, Any, Any, Any]:
         """What kernels for either kind of features take: X, or data, indices and indptr of CSR, and the rows."""
-        if self._is_sparse:
+        if self.is_sparse:
             return None, *self._parts, self._rows
         return self._x, None, None, None, self._rows
 
@@ -79,7 +58,7 @@ class FeatureProducts:
         begin, end = int(self.offsets[first]), int(self.offsets[last])
         if len(weights) != self.n_features:  # kernels do not look
             raise ValueError(f"{len(weights)} weights for {self.n_features} features")
-        if self._is_sparse:
+        if self.is_sparse:
             kernels.sparse_scores(*self._parts, self._rows, weights, begin, end, out)
         else:
             kernels.dense_scores(self._x, self._rows, weights, begin, end, out)
@@ -87,14 +66,14 @@ class FeatureProducts:
     def add_transposed(self, first: int, last: int, values: Array, out: Array) -> None:
         """Add Xᵀv of queries first … last − 1 to ``out``."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])
-        if self._is_sparse:
+        if self.is_sparse:
             kernels.add_sparse_transposed(*self._parts, self._rows, values, begin, end, out)
         else:
             kernels.add_dense_transposed(self._x, self._rows, values, begin, end, out)
 
     def query_products(self, first: int, last: int, values: Array, out: Array) -> None:
         """Write X_qᵀv_q of each query q = first … last − 1 to row q of ``out``."""
-        if self._is_sparse:
+        if self.is_sparse:
             kernels.sparse_query_products(*self._parts, self._rows, self.offsets, values, first, last, out)
         else:
             kernels.dense_query_products(self._x, self._rows, self.offsets, values, first, last, out)
@@ -102,7 +81,7 @@ class FeatureProducts:
     def add_squares(self, first: int, last: int, values: Array, out: Array) -> None:
         """Add Σ_d v_d x_d² of the documents of queries first … last − 1 to ``out``, for each feature."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])
-        if self._is_sparse:
+        if self.is_sparse:
             kernels.add_sparse_squares(*self._parts, self._rows, values, begin, end, out)
         else:
             kernels.add_dense_squares(self._x, self._rows, values, begin, end, out)
@@ -110,6 +89,6 @@ class FeatureProducts:
     def rows_of(self, first: int, last: int) -> Array:
         """The features of queries first … last − 1, dense."""
         rows = self._rows[self.offsets[first] : self.offsets[last]]
-        part = self.queries.X[rows].toarray() if self._is_sparse else self._x[rows]
+        part = self._x[rows].toarray() if self.is_sparse else self._x[rows]
         features: Array = part.astype(np.float64, copy=False)
         return features

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from rankwright.errors import DataError
 from rankwright.judgments.grouping import Grouping
+from rankwright.machine.runs import runs_of_queries
 from rankwright.types import Array
 
 ROWS_PER_BLOCK = 65_536  # documents made float64 at a time
@@ -27,13 +28,9 @@ class QueryBlocks:
 
     def __iter__(self) -> Iterator[tuple[slice, slice, Any]]:
         """The queries, their documents, and their rows of X."""
-        first = 0
-        while first < len(self.offsets) - 1:
-            limit = self.offsets[first] + ROWS_PER_BLOCK
-            last = max(int(np.searchsorted(self.offsets, limit, side="right")) - 1, first + 1)
+        for first, last in runs_of_queries(self.offsets, ROWS_PER_BLOCK):
             documents = slice(int(self.offsets[first]), int(self.offsets[last]))
             yield slice(first, last), documents, self._rows(documents)
-            first = last
 
     def _rows(self, documents: slice) -> Any:
         order = self._grouping.order

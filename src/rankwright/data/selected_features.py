@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns, chosen_features
-from rankwright.data.width import check_width
+from rankwright.data.width import check_width, n_values
 from rankwright.errors import DataError
 
 _NUMBERED = re.compile(r"f([1-9][0-9]{0,9})")
@@ -46,7 +46,7 @@ def of_names(queries: Queries, asked: TableColumns) -> Queries:
         return queries
     if not asked.features:
         return _with(queries, [])
-    check_width(queries)  # before each of them gets a name
+    check_width(queries, n_values(queries.X))  # before each of them gets a name
     place = {name: column for column, name in enumerate(queries.feature_names)}
     chosen = chosen_features(tuple(place), replace(asked, one_hot=()), ())
     return _with(queries, [place[each.column] for each in chosen])

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_whole
 from rankwright.data.queries import Queries
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import DataError
 
 _STEMS = {
     "train": ("train", "trainingset"),
@@ -73,8 +73,7 @@ def load_letor(
     """
     from rankwright.data.svmlight.reader import read_parts
 
-    if isinstance(fold, bool) or not isinstance(fold, int | np.integer) or fold < 1:
-        raise ParameterError(f"fold must be a whole number of at least 1, not {fold!r}")
+    check_whole("fold", fold, 1)
     folder, prefix = _folder_of_fold(Path(root), int(fold))
     paths = [_file_of_part(folder, prefix, part) for part in LetorFold._fields]
     return LetorFold(*read_parts(paths, dtype=dtype, missing=missing))

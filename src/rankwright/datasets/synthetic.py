@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.arrays import checked_float_type
+from rankwright.checks import check_number, check_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 
@@ -105,13 +107,13 @@ def make_queries(
     >>> test
     Queries(100 queries, 4,263 documents, 20 features, grades 0–2)
     """
-    check_count("n_queries", n_queries, 1)
-    check_count("documents", documents, 1)
-    check_count("seed", seed, 0)
-    check_spread("noise", noise)
-    check_spread("query_offset", query_offset)
+    check_whole("n_queries", n_queries, 1)
+    check_whole("documents", documents, 1)
+    check_whole("seed", seed, 0)
+    check_number("noise", noise, 0)
+    check_number("query_offset", query_offset, 0)
     shares = checked_shares(grade_mix)
-    float_type = _checked_dtype(dtype)
+    float_type = checked_float_type(dtype)
 
     rng = np.random.default_rng(seed)
     informative, correlated, useless = draw_columns(rng, n_features, n_informative, n_correlated)
@@ -136,9 +138,9 @@ def draw_columns(
     rng: np.random.Generator, n_features: int, n_informative: int, n_correlated: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Which columns are informative, correlated with these, and useless."""
-    check_count("n_features", n_features, 1)
-    check_count("n_informative", n_informative, 1)
-    check_count("n_correlated", n_correlated, 0)
+    check_whole("n_features", n_features, 1)
+    check_whole("n_informative", n_informative, 1)
+    check_whole("n_correlated", n_correlated, 0)
     if n_informative + n_correlated > n_features:
         raise ParameterError(
             f"n_informative = {n_informative} and n_correlated = {n_correlated} are more than "
@@ -199,18 +201,6 @@ def _grades(utility: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -
     return np.searchsorted(ordered[up_to_grade], utility, side="left")
 
 
-def check_count(name: str, value: int, least: int) -> None:
-    """Raise a :class:`ParameterError` if a number is not whole, or too small."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-
-
-def check_spread(name: str, value: float) -> None:
-    """Raise a :class:`ParameterError` if a standard deviation is none."""
-    if not 0 <= value < np.inf:
-        raise ParameterError(f"{name} must be a finite number of at least 0, not {value!r}")
-
-
 def checked_shares(grade_mix: Sequence[float]) -> npt.NDArray[np.float64]:
     """The shares of grades, with sum 1."""
     shares = np.asarray(grade_mix, dtype=np.float64)
@@ -221,9 +211,3 @@ def checked_shares(grade_mix: Sequence[float]) -> npt.NDArray[np.float64]:
         )
     normalised: npt.NDArray[np.float64] = shares / shares.sum()
     return normalised
-
-
-def _checked_dtype(dtype: npt.DTypeLike) -> Any:
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ParameterError(f"dtype must be float32 or float64, not {dtype!r}")
-    return np.dtype(dtype)

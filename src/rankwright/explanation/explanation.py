@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from rankwright.checks import is_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.evaluation import evaluate, json_number
 from rankwright.explanation.given import (
-    check_ranker,
+    WANTED,
     check_values,
     dense,
     grades_of,
@@ -30,12 +32,9 @@ from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
 from rankwright.explanation.rise import RankedDocument, Rise, Why
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.evaluation import evaluate, json_number
 from rankwright.measures.measure import Measure
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.pipelines import without_pipeline
-from rankwright.rankers.saved_model import SavedModel
-from rankwright.rankers.stump_model import StumpRanker
+from rankwright.models.model_of import model_of
+from rankwright.models.scorer import Scorer
 from rankwright.types import Array
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    ranker: LinearRanker | StumpRanker | Pipeline,
+    ranker: Scorer | Pipeline,
     queries: Queries,
     query_id: Any,
     *,
@@ -77,22 +76,21 @@ def explain(
     >>> change.feature, change.goes_up, change.seen
     ('age', False, 'never')
     """
-    ranker, _ = without_pipeline(ranker, None)
-    check_ranker(ranker)
+    model = model_of(ranker, None, WANTED)
     chosen, rules = measure_of(measure, queries), convention_of(convention)
     query = query_of(queries, query_id)
-    x = ranker._columns_of(query)
-    parts = parts_of(ranker, x)
-    names = names_of(ranker, queries)
+    x = model._columns_of(query)
+    parts = parts_of(model, x)
+    names = names_of(model, queries)
     rows = np.flatnonzero(queries.qid == query.query_ids[0])
     features = [names(column) for column in parts.columns.tolist()]
     values = dense(x, parts.columns)
     check_values(values, parts.takes_missing, query, features, rows)
-    scores = scores_of(ranker, query)
+    scores = scores_of(model, query)
     unused = np.setdiff1d(np.arange(x.shape[1]), parts.columns)
     return Explanation(
         query_id=query.grouping.query_id(0),
-        ranker=ranker.ranker_ if isinstance(ranker, SavedModel) else type(ranker).__name__,
+        ranker=model.ranker_,
         features=tuple(features),
         unused_features=tuple(names(column) for column in unused.tolist()),
         measure=chosen,
@@ -102,7 +100,7 @@ def explain(
         _rows=rows,
         _scores=scores,
         _values=values,
-        _of_data=ranges_of(ranker._columns_of(queries), queries.grouping, parts.columns),
+        _of_data=ranges_of(model._columns_of(queries), queries.grouping, parts.columns),
     )
 
 
@@ -235,7 +233,7 @@ class Explanation:
         if rank == 1:
             raise ParameterError(f"document {self.documents[0].name!r} is the first already: it cannot rise")
         asked = rank - 1 if to_rank is None else to_rank
-        if not isinstance(asked, int | np.integer) or isinstance(asked, bool) or not 1 <= asked < rank:
+        if not is_whole(asked) or not 1 <= asked < rank:
             where = f"document {self.documents[rank - 1].name!r} is at rank {rank}"
             raise ParameterError(f"to_rank must be a whole number from 1 to {rank - 1}, as {where}, not {to_rank!r}")
         return self._rise(rank - 1, int(asked) - 1)
@@ -275,7 +273,7 @@ class Explanation:
         """The rank of a document that is named as in ``why``."""
         if isinstance(document, str):
             return self._find_text(document)
-        if isinstance(document, bool) or not isinstance(document, int | np.integer):
+        if not is_whole(document):
             raise ParameterError(f"document must be a rank or an id, not {document!r}")
         if not 1 <= document <= len(self.documents):
             raise ParameterError(f"query {self.query_id!r} has no rank {document}: it has 1 to {len(self.documents)}")

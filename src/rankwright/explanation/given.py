@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
@@ -15,31 +14,28 @@ from rankwright.explanation.moves import Places
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.judgments.grouping import plain_values
 from rankwright.judgments.supervision import FullRanking, Grades, Supervision
-from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.measure import Measure, one_measure
+from rankwright.models.model import Model
+from rankwright.models.model_of import not_wanted
 from rankwright.preparation.formula import Formula
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.stump_model import StumpRanker
 from rankwright.types import Array
 
 # Of ids that there are, so many are told where one is asked for that there is not.
 _MOST_IDS = 5
 
 
-def check_ranker(ranker: Any) -> None:
-    """Refuse a ranker whose scores are no sum over features, or that is not fitted."""
-    if not isinstance(ranker, LinearRanker | StumpRanker):
-        name = type(ranker).__name__
-        raise ParameterError(f"ranker must be a linear one, such as RankSVM, or RankBoost, not {name}")
-    check_is_fitted(ranker)
+WANTED = "ranker must be a linear one, such as RankSVM, or RankBoost"
 
 
-def parts_of(ranker: LinearRanker | StumpRanker, x: Any) -> LinearParts | StumpParts:
-    """The parts of scores, of documents of one query."""
-    if isinstance(ranker, LinearRanker):
-        formula = ranker.formula()
+def parts_of(model: Model, x: Any) -> LinearParts | StumpParts:
+    """The parts of scores, of documents of one query; an error tells if scores are no sum over features."""
+    formula, stumps = model.formula(), model.stumps()
+    if formula is not None:
         by_query = formula.filling is not None and formula.filling.by_query
         return LinearParts(formula, _fill_of(formula, x), np.isnan(dense(x, formula.used)) if by_query else None)
-    return StumpParts(*ranker.stumps(), x.shape[1])
+    if stumps is not None:
+        return StumpParts(*stumps, x.shape[1])
+    raise not_wanted(WANTED, model)
 
 
 def _fill_of(formula: Formula, x: Any) -> Array | None:
@@ -70,10 +66,7 @@ def measure_of(measure: str | Measure | None, queries: Queries) -> Measure:
     """The measure as given, or one that suits the supervision."""
     if measure is None:
         measure = "ndcg@10" if isinstance(queries.supervision, Grades) else "wpd"
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure must be one, such as ndcg@10, not {len(chosen)}")
-    return chosen[0]
+    return one_measure(measure)
 
 
 def query_of(queries: Queries, query_id: Any) -> Queries:
@@ -95,9 +88,9 @@ def those_there_are(wanted: str, known: list[str]) -> str:
     return f"there are {', '.join(known[:_MOST_IDS])}{more}" if len(known) > 1 else f"there is {known[0]}"
 
 
-def names_of(ranker: LinearRanker | StumpRanker, queries: Queries) -> Any:
+def names_of(model: Model, queries: Queries) -> Any:
     """Names of features by their column in the model: its own if it has any, else those of the data."""
-    own = getattr(ranker, "feature_names_in_", None)
+    own = getattr(model, "feature_names_in_", None)
     return queries.feature_name if own is None else lambda column: str(own[column])
 
 
@@ -120,10 +113,10 @@ def check_values(values: Array, takes_missing: bool, query: Queries, names: list
         )
 
 
-def scores_of(ranker: LinearRanker | StumpRanker, query: Queries) -> Array:
+def scores_of(model: Model, query: Queries) -> Array:
     """The scores of a query's documents; an error names the query."""
     try:
-        return ranker.predict(query)
+        return model.predict(query)
     except DataError as error:
         raise DataError(f"query {query.grouping.query_id(0)!r}: {error}") from None
 

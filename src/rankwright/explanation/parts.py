@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from rankwright.explanation.crossings import cheapest_crossings
 from rankwright.explanation.moves import Moves, Places
+from rankwright.models.stump_model import stump_scores
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.transforms import Quantile, Transform
-from rankwright.rankers.stump_model import stump_scores
 from rankwright.types import Array
 
 Mask = npt.NDArray[np.bool_]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from rankwright.explanation.moves import Places
 from rankwright.judgments.grouping import Grouping
+from rankwright.machine.runs import runs_of_queries
 from rankwright.types import Array
 
 # Rows that are looked at together, as float64; at least one whole query.
@@ -42,9 +43,7 @@ def _dense_ranges(x: Any, grouping: Grouping, columns: Places) -> Ranges:
     n, offsets = len(columns), grouping.offsets
     low, high = np.full(n, np.inf), np.full(n, -np.inf)
     deviations, squares, counts = np.zeros((3, n))
-    first = 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _ROWS_PER_BLOCK, side="right")) - 1)
+    for first, last in runs_of_queries(offsets, _ROWS_PER_BLOCK):
         rows: Any = slice(int(offsets[first]), int(offsets[last]))
         values = x[rows if grouping.order is None else grouping.order[rows]][:, columns].astype(np.float64)
         finite = np.isfinite(values)
@@ -55,7 +54,6 @@ def _dense_ranges(x: Any, grouping: Grouping, columns: Places) -> Ranges:
         counts += finite.sum(axis=0)
         _centre(values, finite, offsets[first : last + 1] - offsets[first])
         deviations += _sum_of_squares(values)
-        first = last
     return Ranges(low, high, _spread(deviations, squares, counts, _ROUNDING))
 
 

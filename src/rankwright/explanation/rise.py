@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rankwright.evaluation.evaluation import json_number
 from rankwright.explanation.moves import Moves
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.ranges import Ranges
-from rankwright.measures.evaluation import json_number
 from rankwright.measures.measure import Measure
 from rankwright.types import Array
 

@@ -11,12 +11,11 @@ from itertools import accumulate
 from typing import Any
 
 from rankwright.errors import ParameterError
+from rankwright.models.learned import Stumps as StumpArrays
+from rankwright.models.model import Model
+from rankwright.models.model_of import model_of, not_wanted
+from rankwright.preparation.formula import Formula
 from rankwright.preparation.transforms import Transform
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.learned import checked_stumps
-from rankwright.rankers.pipelines import without_pipeline
-from rankwright.rankers.standardisation import Learned, learned_of, standardisation_of
-from rankwright.rankers.stump_model import StumpRanker
 
 _NUMBERED = re.compile("f([1-9][0-9]{0,18})")  # what a feature without a name is called
 
@@ -131,23 +130,19 @@ class Stumps:
         return [tuple(accumulate((stump.weight for stump in own), initial=0.0)) for own in self.stumps]
 
 
-def content_of(model: Any, scaler: Any, names: Mapping[str, str] | None) -> Linear | Stumps:
+def content_of(ranker: Any, scaler: Any, names: Mapping[str, str] | None) -> Linear | Stumps:
     """What a model computes, checked: all numbers are finite, and some feature counts."""
-    model, scaler = without_pipeline(model, scaler)
-    if not isinstance(model, LinearRanker | StumpRanker):
-        why = ": a kernel ranker needs its training data to score with" if hasattr(model, "kernel") else ""
-        raise ParameterError(
-            "model must be a fitted linear ranker or RankBoost, or what load_model reads, "
-            f"not {type(model).__name__}{why}"
-        )
-    if isinstance(model, StumpRanker):
-        standardisation_of(model, scaler)  # which refuses a scaler
-        return _stumps(model, names)
-    return _linear(model, learned_of(model, scaler), names)
+    wanted = "model must be a fitted linear ranker or RankBoost, or what load_model reads"
+    model = model_of(ranker, scaler, wanted)
+    formula, stumps = model.formula(), model.stumps()
+    if formula is not None:
+        return _linear(model, formula, names)
+    if stumps is not None:
+        return _stumps(model, stumps, names)
+    raise not_wanted(wanted, model)
 
 
-def _linear(model: Any, learned: Learned, names: Mapping[str, str] | None) -> Linear:
-    raw, by = learned.of_raw_features(), learned.standardisation
+def _linear(model: Model, raw: Formula, names: Mapping[str, str] | None) -> Linear:
     used = raw.used  # not those of −0.0
     _check_ranks(used)
     features = _renamed(used.tolist(), model, names)
@@ -160,17 +155,18 @@ def _linear(model: Any, learned: Learned, names: Mapping[str, str] | None) -> Li
         missing=() if filling is None else tuple(WhereMissing(float(filling.values[j]), float(extra[j])) for j in used),
         by_query=filling is not None and filling.by_query,
     )
-    if by is None:
+    behind = model.behind_scaler()
+    if behind is None:
         return unscaled
+    scaled, by = behind
     scaling = tuple(Scaled(float(by.mean[j]), float(by.scale[j])) for j in used)
-    scaled = tuple(learned.formula.weights[used].tolist())
-    return Linear(features, scaled, learned.formula.intercept, scaling, unscaled)
+    return Linear(features, tuple(scaled.weights[used].tolist()), scaled.intercept, scaling, unscaled)
 
 
-def _stumps(model: Any, names: Mapping[str, str] | None) -> Stumps:
+def _stumps(model: Model, learned: StumpArrays, names: Mapping[str, str] | None) -> Stumps:
     """Stumps of one feature and threshold, which rounds may choose again and again, are one with all their weight."""
     rounds: dict[tuple[int, float], list[float]] = defaultdict(list)
-    for column, threshold, weight in zip(*(values.tolist() for values in checked_stumps(model)), strict=True):
+    for column, threshold, weight in zip(*(values.tolist() for values in learned), strict=True):
         rounds[column, threshold].append(weight)
     stumps: dict[int, list[Stump]] = defaultdict(list)
     for (column, threshold), weights in sorted(rounds.items()):

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from rankwright.checks import check_choice
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParameterError
@@ -21,8 +22,7 @@ from rankwright.export.ranklib import to_ranklib
 from rankwright.export.solr import to_solr
 from rankwright.export.sql import to_sql
 from rankwright.export.vespa import to_vespa
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.stump_model import StumpRanker
+from rankwright.models.scorer import Scorer
 
 # What each target writes, and which parameters it takes.
 _WRITERS: dict[str, tuple[Callable[..., str | bytes], tuple[str, ...]]] = {
@@ -41,7 +41,7 @@ _WITHOUT_INTERCEPT = ("solr", "elasticsearch", "opensearch")
 
 
 def export_model(
-    model: LinearRanker | StumpRanker | Pipeline,
+    model: Scorer | Pipeline,
     to: str,
     *,
     out: str | os.PathLike[str] | None = None,
@@ -101,8 +101,7 @@ def export_model(
       + -0.28...e0 * COALESCE("docs"."clicks", 0)
     )
     """
-    if to not in _WRITERS:
-        raise ParameterError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
+    check_choice("to", to, TARGETS)
     writer, takes = _WRITERS[to]
     options = _given(
         to,

@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from rankwright._version import __version__
+from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps
 from rankwright.export.onnx_graph import Graph, add_prepared
@@ -25,8 +26,7 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
     The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON. NaN is
     a missing value. A model that fills in means of queries takes the documents of one query at a time.
     """
-    if dtype not in DTYPES:
-        raise ParameterError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")
+    check_choice("dtype", dtype, DTYPES)
     try:
         from onnx import TensorProto, helper
     except ImportError:

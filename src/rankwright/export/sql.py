@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps, Term, check_distinct, check_text
 from rankwright.preparation.transforms import Log, Transform
@@ -27,10 +28,8 @@ def to_sql(
     Columns are quoted as the dialect does, and belong to ``table`` if there is one. NULL is what a missing value is to
     the model, or 0, or with ``nulls="null"`` makes the score NULL.
     """
-    if dialect not in QUOTES:
-        raise ParameterError(f"dialect must be one of {', '.join(QUOTES)}, not {dialect!r}")
-    if nulls not in NULLS:
-        raise ParameterError(f"nulls must be one of {', '.join(NULLS)}, not {nulls!r}")
+    check_choice("dialect", dialect, QUOTES)
+    check_choice("nulls", nulls, NULLS)
     check_distinct((feature.name.casefold() for feature in content.features), " but for capitals, which SQL ignores")
     owner = "" if table is None else _quoted(check_text(table, "table"), QUOTES[dialect], "table") + "."
     columns = [

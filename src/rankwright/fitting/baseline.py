@@ -8,8 +8,8 @@ import numpy as np
 
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.evaluation import evaluate
 from rankwright.measures.conventions import Convention
-from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
 from rankwright.types import Array
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from rankwright.data.learnable import check_learnable
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK
-from rankwright.data.width import check_width
+from rankwright.data.width import check_width, n_values
 from rankwright.errors import DataError
 from rankwright.fitting.preparing import How
 from rankwright.judgments.supervision import Grades
@@ -50,7 +50,7 @@ class FitData:
         for name, queries in (("the training data", train), ("the validation data", valid)):
             if queries is not None:
                 check_grades(name, queries)
-                check_width(queries, f"{name}: ")
+                check_width(queries, n_values(queries.X), f"{name}: ")
         if valid is not None:
             check_same_features("the validation data", valid, train)
         check_learnable("the training data", train)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from rankwright.data.queries import Queries
+from rankwright.evaluation.tables import regularisation
 from rankwright.fitting.data import of_columns
 from rankwright.measures.measure import Measure
-from rankwright.measures.tables import regularisation
 from rankwright.preparation.spread import varies_within_queries
+from rankwright.progress import Tell
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.order_preserving import OrderPreservingRanker
 from rankwright.rankers.rankrls import RankRLS
@@ -23,11 +24,9 @@ from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.rankers.structured import StructuredRanker
 from rankwright.selection.search import Search, search
-from rankwright.solvers.trace import Iteration
 from rankwright.types import Array
 
 End = Literal["least", "largest"]
-Steps = Callable[[str, float], None]  # told what is being trained, and which share of a path is done
 
 _MOST_FEATURES = 30  # that greedy selection goes to
 _ALPHAS: Array = 2.0 ** np.arange(-6.0, 15.0)
@@ -66,7 +65,7 @@ class Family(ABC):
         """What to try, from all training queries: the same for every part of them."""
 
     @abstractmethod
-    def weights(self, queries: Queries, settings: Sequence[Setting], steps: Steps | None = None) -> Array:
+    def weights(self, queries: Queries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
         """The weights (settings × features) that these queries give."""
 
     def beyond(self, settings: Sequence[Setting], end: End) -> list[Setting]:
@@ -86,16 +85,16 @@ class _LambdaPath(Family):
         """A grid of λ."""
         return [Setting(float(alpha)) for alpha in self._grid(queries)]
 
-    def weights(self, queries: Queries, settings: Sequence[Setting], steps: Steps | None = None) -> Array:
+    def weights(self, queries: Queries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
         """The whole path at once."""
         ranker = self._for(queries, search(*(setting.alpha for setting in settings)))
         with _quiet():
             # Validation queries spare it cross-validation; what they say is not looked at.
-            ranker.fit(queries, valid=queries[:1], **self._watched(steps, len(settings)))
+            ranker.fit(queries, valid=queries[:1], **self._watched(progress))
         weights: Array = ranker.path_.weights
         return weights
 
-    def _watched(self, steps: Steps | None, n_alphas: int) -> dict[str, Any]:
+    def _watched(self, progress: Tell | None) -> dict[str, Any]:
         """What to give to the ranker so that it tells of its steps; nothing for one that has none."""
         return {}
 
@@ -142,7 +141,7 @@ class Greedy(Family):
         most = max(1, min(_MOST_FEATURES, int(varies_within_queries(queries).sum())))
         return [Setting(float(alpha), k) for alpha in _FEW_ALPHAS for k in range(1, most + 1)]
 
-    def weights(self, queries: Queries, settings: Sequence[Setting], steps: Steps | None = None) -> Array:
+    def weights(self, queries: Queries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
         """One selection for each λ has the weights of all numbers of features.
 
         A feature that is constant within queries can have no weight. It is no candidate: it would count as one of k
@@ -156,7 +155,7 @@ class Greedy(Family):
         alphas = search(*sorted({setting.alpha for setting in settings}))
         costs = None if self.costs is None else np.array(self.costs)[columns]
         ranker = GreedyRankRLS(alphas, most, measures=(), feature_costs=costs)
-        ranker.fit(of_columns(queries, columns), progress=None if steps is None else _features_taken(steps, most))
+        ranker.fit(of_columns(queries, columns), progress=progress)
         taken = {(path.alpha, len(step.selected)): step for path in ranker.paths_ for step in path}
         for row, setting in zip(found, settings, strict=True):
             step = taken[setting.alpha, min(setting.n_features or 1, most)]
@@ -172,8 +171,8 @@ class _Iterative(_LambdaPath):
     def _grid(self, queries: Queries) -> Array:
         return self._for(queries, search()).alpha_grid(queries)[::2]  # type: ignore[no-any-return]
 
-    def _watched(self, steps: Steps | None, n_alphas: int) -> dict[str, Any]:
-        return {} if steps is None else {"progress": _iterations(steps, n_alphas)}
+    def _watched(self, progress: Tell | None) -> dict[str, Any]:
+        return {"progress": progress}
 
 
 class PairwiseHinge(_Iterative):
@@ -225,19 +224,3 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def _iterations(steps: Steps, n_alphas: int) -> Callable[[Iteration], None]:
-    """Tells which λ of a path is trained; the path goes from one to the next."""
-    seen: dict[float, None] = {}
-
-    def tell(iteration: Iteration) -> None:
-        seen[iteration.alpha] = None
-        steps(f"λ = {regularisation(iteration.alpha)}, step {iteration.step}", (len(seen) - 1) / n_alphas)
-
-    return tell
-
-
-def _features_taken(steps: Steps, most: int) -> Callable[[int, int], None]:
-    """Tells how many features are selected, of the λ at hand."""
-    return lambda done, total: steps(f"feature {(done - 1) % most + 1} of {most}", done / total)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rankwright.checks import check_choice, check_positive, check_probability, check_whole
 from rankwright.data.as_queries import as_parts
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
 from rankwright.fitting.families import FAMILIES
-from rankwright.fitting.job import Job, Progress
+from rankwright.fitting.job import Job
 from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS, Auto
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult
 from rankwright.fitting.work import Work
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure, measures_of
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.preparation.missing import MissingName
 from rankwright.preparation.transforms import TransformName
+from rankwright.progress import Tell
 from rankwright.selection.search import Rule, checked_rule
-from rankwright.theory.checks import check_delta, check_positive, check_whole
 
 RANKERS = tuple(family.name for family in FAMILIES)
 
@@ -47,7 +48,7 @@ def fit(
     budget: float | None = None,
     seed: int = 0,
     work: Work | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> FitResult:
     """Try the linear rankers, choose one by held-out queries, train it on all, and tell how good it is.
 
@@ -83,7 +84,7 @@ def fit(
     work : Work, optional
         Where to keep what is finished.
     progress : function, optional
-        Called with what is being trained, how many parts are done, in fractions, and how many there are.
+        Called with `Progress`: what is being trained, how many parts are done, in fractions, and how many there are.
 
     Examples
     --------
@@ -129,16 +130,15 @@ def checked_options(
     **others: Any,
 ) -> dict[str, Any]:
     """The options of `fit` as a `Request` takes them; what can be found wrong without queries is refused here."""
-    check_delta(delta)
+    check_probability("delta", delta)
     check_whole("folds", folds, 2)
     check_whole("seed", seed, 0)
     if budget is not None:
         check_positive("budget", budget)
-    for name, value, known in (("missing", missing, MISSING_OPTIONS), ("transform", transform, TRANSFORM_OPTIONS)):
-        if value not in known:
-            raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+    check_choice("missing", missing, MISSING_OPTIONS)
+    check_choice("transform", transform, TRANSFORM_OPTIONS)
     return {
-        "measure": _one(measure),
+        "measure": one_measure(measure),
         "rankers": _checked_rankers(RANKERS if rankers is None else rankers),
         "folds": folds,
         "rule": checked_rule(rule),
@@ -150,13 +150,6 @@ def checked_options(
         "seed": seed,
         **others,
     }
-
-
-def _one(measure: str | Measure) -> Measure:
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: rankers are chosen by one measure, not by {len(chosen)}")
-    return chosen[0]
 
 
 def _checked_rankers(rankers: Sequence[str]) -> list[str]:

@@ -19,11 +19,11 @@ from rankwright._version import __version__
 from rankwright.data.inspection import inspect
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParseError
+from rankwright.evaluation.tables import regularisation
 from rankwright.fitting.report_data import report_data
-from rankwright.measures.tables import regularisation
-from rankwright.rankers.model_file import load_model, model_text
-from rankwright.rankers.saved_model import SavedModel
-from rankwright.rankers.training_record import training_record
+from rankwright.models.model import Model
+from rankwright.models.model_file import load_model, model_text
+from rankwright.models.training_record import training_record
 from rankwright.report.page import render_report
 from rankwright.text import spreadsheet_cell
 
@@ -111,7 +111,7 @@ def check_not_another(folder: Path, fingerprint: str, *, overwrite: bool = False
         raise AnotherFit(folder, f"holds another fit ({_described(model, path)})")
 
 
-def _described(model: SavedModel, path: Path) -> str:
+def _described(model: Model, path: Path) -> str:
     """A model in a few words: the ranker, its data and measure as far as the file tells them, and its date."""
     training = model.training_
     names = [part["name"] for part in _mappings(training.get("data")) if isinstance(part.get("name"), str)]

@@ -10,24 +10,24 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.arrays import finite_numbers
 from rankwright.data.fingerprints import query_fingerprints
 from rankwright.data.queries import Queries
-from rankwright.errors import DataError, ParameterError
+from rankwright.errors import DataError
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
 from rankwright.fitting.data import FitData, Split, check_grades, check_same_features
-from rankwright.fitting.families import FAMILIES, Family, Greedy, PairwiseLeastSquares, Setting, Steps
+from rankwright.fitting.families import FAMILIES, Family, Greedy, PairwiseLeastSquares, Setting
 from rankwright.fitting.preparing import How, Tried, preparations_of
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult, LeftOut
 from rankwright.fitting.work import Arrays, Work
-from rankwright.measures.evaluation import evaluate
-from rankwright.measures.ranked import RankedQueries
+from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import linear_scores
-from rankwright.rankers.linear_model import LinearModel
+from rankwright.progress import Progress, Tell, part_of
 from rankwright.types import Array
-
-Progress = Callable[[str, float, int], None]
 
 _MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end
 
@@ -35,7 +35,7 @@ _MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end
 class Job:
     """The steps of a fit."""
 
-    def __init__(self, request: Request, work: Work, progress: Progress | None) -> None:
+    def __init__(self, request: Request, work: Work, progress: Tell | None) -> None:
         self.request, self.options, self.work, self.progress = request, request.options, work, progress
         self.started = time.monotonic()
         self.measure, self.convention, self.rule = (self.options[name] for name in ("measure", "convention", "rule"))
@@ -211,11 +211,13 @@ class Job:
         return budget is not None and time.monotonic() - self.started > budget
 
     def _judge_split(
-        self, family: Family, data: FitData, split: Split, settings: Sequence[Setting], steps: Steps | None
+        self, family: Family, data: FitData, split: Split, settings: Sequence[Setting], progress: Tell | None
     ) -> Arrays:
-        weights = _weights(family, data, split.train, settings, steps)
+        weights = _weights(family, data, split.train, settings, progress)
         scores = linear_scores(split.judged.X, weights.T).T
-        values = np.stack([self.measure.compute(RankedQueries(row, split.judged), self.convention) for row in scores])
+        judgments = split.judged.judgments
+        by_setting = (measure_values(row, judgments, [self.measure], self.convention) for row in scores)
+        values = np.stack([values[self.measure] for values in by_setting])
         used = data.by.used_features(weights)
         selected = {"selected": _columns_with_weights(weights)} if isinstance(family, Greedy) else {}
         return {"values": values, "costs": used @ self.costs, "n_features": used.sum(axis=1), **selected}
@@ -238,8 +240,8 @@ class Job:
         model._seen_queries = self.seen
         return model
 
-    def _train(self, entry: Entry, steps: Steps | None) -> Arrays:
-        return {"weights": _weights(entry.family, self.data, self.data.whole, [entry.setting], steps)[0]}
+    def _train(self, entry: Entry, progress: Tell | None) -> Arrays:
+        return {"weights": _weights(entry.family, self.data, self.data.whole, [entry.setting], progress)[0]}
 
     def _selection(self, entries: Sequence[Entry], judged: Sequence[Judged]) -> tuple[int, ...]:
         """In which order greedy selection takes features on all queries; nothing if it was not tried."""
@@ -251,8 +253,8 @@ class Job:
                 return tuple(map(int, kept["columns"]))
         return ()
 
-    def _select(self, family: Family, settings: Sequence[Setting], steps: Steps | None) -> Arrays:
-        is_used = _weights(family, self.data, self.data.whole, settings, steps) != 0
+    def _select(self, family: Family, settings: Sequence[Setting], progress: Tell | None) -> Arrays:
+        is_used = _weights(family, self.data, self.data.whole, settings, progress) != 0
         columns: list[int] = []
         for row in is_used:  # each has the features of the one before, and one more
             columns += [int(column) for column in np.flatnonzero(row) if column not in columns]
@@ -271,33 +273,30 @@ class Job:
             weights.append(kept["weights"])
         return scores, np.stack(weights)
 
-    def _score_split(self, entry: Entry, split: Split, steps: Steps | None) -> Arrays:
+    def _score_split(self, entry: Entry, split: Split, progress: Tell | None) -> Arrays:
         """Weights, and scores of the judged rows in the order that they stand in among all rows."""
-        weights = _weights(entry.family, self.data, split.train, [entry.setting], steps)[0]
+        weights = _weights(entry.family, self.data, split.train, [entry.setting], progress)[0]
         judged = self.data.judged
         rows = np.isin(judged.grouping.codes, split.positions)
         return {"scores": linear_scores(judged.X[rows], weights), "weights": weights}
 
-    def _part(self, data: FitData, name: str, what: str, compute: Callable[[Steps | None], Arrays]) -> Arrays:
+    def _part(self, data: FitData, name: str, what: str, compute: Callable[[Tell | None], Arrays]) -> Arrays:
         """A part of the work by its name: computed, or kept from before. Progress is told what it is."""
         if len(self.hows) > 1:
             name = f"{data.how.name}-{name}"
-        steps = None if self.progress is None else partial(self._tell, what)
-        self._tell(what)
-        found = self.work.once(name, lambda: compute(steps))
+        progress = part_of(self.progress, what, self.done, self.total)
+        if progress is not None:
+            progress(Progress("", 0, None))
+        found = self.work.once(name, lambda: compute(progress))
         self.done += 1
         return found
 
-    def _tell(self, what: str, step: str = "", share: float = 0.0) -> None:
-        if self.progress is not None:
-            self.progress(f"{what}, {step}" if step else what, self.done + share, self.total)
-
 
 def _weights(
-    family: Family, data: FitData, queries: Queries, settings: Sequence[Setting], steps: Steps | None
+    family: Family, data: FitData, queries: Queries, settings: Sequence[Setting], progress: Tell | None
 ) -> Array:
     """Weights (settings × columns) that some of the queries give."""
-    weights = family.weights(queries, settings, steps)
+    weights = family.weights(queries, settings, progress)
     return data.by.of_ranking(weights) if family.is_pairwise else weights
 
 
@@ -322,7 +321,4 @@ def _columns_with_weights(weights: Array) -> npt.NDArray[np.int64]:
 def _checked_costs(costs: Sequence[float] | None, n_features: int) -> Array:
     if costs is None:
         return np.ones(n_features)
-    checked = np.asarray(costs, dtype=np.float64)
-    if checked.shape != (n_features,) or not (np.isfinite(checked) & (checked > 0)).all():
-        raise ParameterError(f"costs must be {n_features} finite numbers above 0, one for each feature")
-    return checked
+    return finite_numbers("costs", costs, n_features, "feature", above=0)

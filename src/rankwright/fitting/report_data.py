@@ -13,12 +13,12 @@ import scipy.sparse as sp
 from rankwright.data.inspection import Inspection
 from rankwright.data.inspection_findings import findings_of
 from rankwright.data.queries import Queries
+from rankwright.evaluation.comparison import Comparison
+from rankwright.evaluation.significance import bootstrap_interval, wilcoxon_test
 from rankwright.fitting.choice import Judged
 from rankwright.fitting.families import Greedy
 from rankwright.fitting.result import FitResult
 from rankwright.fitting.summary import gave_up_json, rows_of
-from rankwright.measures.comparison import Comparison
-from rankwright.measures.significance import bootstrap_interval, wilcoxon_test
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import missing_counts
 from rankwright.selection.search import estimate_of

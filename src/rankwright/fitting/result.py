@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
+from rankwright.evaluation.comparison import Comparison
+from rankwright.evaluation.evaluation import evaluate
 from rankwright.fitting.baseline import Baseline
 from rankwright.fitting.choice import Entry, GivenUp, Judged, choose_preparation, given_up
 from rankwright.fitting.data import FitData
@@ -18,11 +20,9 @@ from rankwright.fitting.families import Family
 from rankwright.fitting.preparing import Tried
 from rankwright.fitting.request import Request
 from rankwright.fitting.summary import FitSummary, notes_on_grids
-from rankwright.measures.comparison import Comparison
 from rankwright.measures.conventions import Convention
-from rankwright.measures.evaluation import evaluate
 from rankwright.measures.measure import Measure
-from rankwright.rankers.linear_model import LinearModel
+from rankwright.models.linear_model import LinearModel
 from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
 from rankwright.types import Array

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
+from rankwright.evaluation.tables import interval, number, plain_table, probability, regularisation
 from rankwright.html import Block, notebook_html
-from rankwright.measures.tables import interval, number, plain_table, probability, regularisation
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -30,6 +30,7 @@ class Grouping:
                 "qid=, or say how many rows each query has with group=."
             )
         self.qid = _query_ids(qid, n_rows)
+        self.qid.setflags(write=False)
         starts = _run_starts(self.qid)
         run_codes, first_runs = _codes_by_first_appearance(self.qid[starts])
         self.query_ids: npt.NDArray[Any] = self.qid[starts[first_runs]]
@@ -45,7 +46,6 @@ class Grouping:
     def of_sizes(cls, query_ids: npt.NDArray[Any], sizes: npt.NDArray[np.int64]) -> Grouping:
         """Queries whose rows stand together, each id distinct: nothing is left to find out."""
         grouping = cls.__new__(cls)
-        grouping.qid = np.repeat(query_ids, sizes)
         grouping.query_ids = query_ids
         grouping.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         grouping.order = None
@@ -60,9 +60,16 @@ class Grouping:
 
     def _freeze(self) -> None:
         """Kernels take these for bounds: nobody may change them."""
-        for array in (self.qid, self.query_ids, self.offsets, self.order):
+        for array in (self.query_ids, self.offsets, self.order):
             if array is not None:
                 array.setflags(write=False)
+
+    @cached_property
+    def qid(self) -> npt.NDArray[Any]:
+        """The query id of each row."""
+        qid = np.repeat(self.query_ids, np.diff(self.offsets))
+        qid.setflags(write=False)
+        return qid
 
     @cached_property
     def codes(self) -> npt.NDArray[np.intp]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.errors import DataError
+from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
 from rankwright.judgments.supervision import Grades, Supervision
+from rankwright.judgments.whole import Whole
 from rankwright.types import Array
 
 
@@ -44,15 +46,44 @@ class Judgments:
             raise DataError(f"these queries have a {self.supervision.kind}, not grades: see .supervision")
         return self.supervision.values
 
+    @cached_property
+    def whole(self) -> Whole:
+        """Extremes of all queries, also of those that these are a part of."""
+        return Whole.of(self.supervision, self.grouping)
+
+    def within(self, whole: Whole) -> Judgments:
+        """The same as a part of more queries."""
+        part = replace(self)
+        part.__dict__["whole"] = whole
+        return part
+
     def run(self, first: int, last: int) -> Judgments:
-        """Those of queries first … last − 1, documents query by query."""
+        """Those of queries first … last − 1, documents query by query, as a part of all."""
         offsets, order = self.grouping.offsets, self.grouping.order
         if order is None and first == 0 and last == self.n_queries:
             return self
         begin, end = int(offsets[first]), int(offsets[last])
         rows: Any = slice(begin, end) if order is None else order[begin:end]
-        return Judgments(
+        run = Judgments(
             self.supervision.take(rows),
             Grouping.of_sizes(self.grouping.query_ids[first:last], np.diff(offsets[first : last + 1])),
             None if self.doc_ids is None else self.doc_ids[rows],
         )
+        return run.within(self.whole)
+
+
+class Judged(Protocol):
+    """What has judgments, such as Queries."""
+
+    @property
+    def judgments(self) -> Judgments:
+        """Supervision, grouping and document ids."""
+
+
+def judgments_of(given: Judgments | Judged) -> Judgments:
+    """Judgments as they are, or those of Queries."""
+    if isinstance(given, Judgments):
+        return given
+    if not hasattr(given, "judgments"):
+        raise ParameterError(f"give Queries, which know the query of each document, not {type(given).__name__}")
+    return given.judgments

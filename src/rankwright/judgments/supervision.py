@@ -62,8 +62,12 @@ class Grades(_Remade):
             )
 
     def take(self, rows: npt.NDArray[np.intp] | slice) -> Grades:
-        """The grades of the given rows."""
-        return Grades(self.values[rows])
+        """The grades of the given rows; of a slice, a view of these, which never change."""
+        taken = object.__new__(Grades)
+        values = self.values[rows]
+        values.setflags(write=False)
+        object.__setattr__(taken, "values", values)
+        return taken
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
+from rankwright.checks import check_choice, check_positive
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.losses import listwise_kernels
 from rankwright.losses.loss import Loss, Point, QueryLosses
 from rankwright.losses.structured import NDCGLosses, StructuredHinge, StructuredLosses, ranking_by_scores
@@ -34,8 +35,8 @@ class ListwiseLosses(QueryLosses):
     that touches the loss, and is nowhere above it.
     """
 
-    def __init__(self, queries: Queries, hinge: StructuredLosses) -> None:
-        super().__init__(queries)
+    def __init__(self, judgments: Judgments, hinge: StructuredLosses) -> None:
+        super().__init__(judgments)
         self._weights, self._levels, self._targets = hinge.weights, hinge.levels, hinge.targets
         self._position_weights, self._discounts = None, None
         if isinstance(hinge, NDCGLosses):
@@ -62,14 +63,14 @@ class ListwiseLosses(QueryLosses):
 class HingeSums(ListwiseLosses):
     """Σ_y (Δ(y) + c(y)ᵀs − tᵀs)_+ over all rankings but the ideal ones."""
 
-    def __init__(self, queries: Queries, hinge: StructuredLosses) -> None:
-        super().__init__(queries, hinge)
-        too_long = (queries.sizes > _LONGEST_SUM) & (self._weights > 0)
+    def __init__(self, judgments: Judgments, hinge: StructuredLosses) -> None:
+        super().__init__(judgments, hinge)
+        too_long = (judgments.sizes > _LONGEST_SUM) & (self._weights > 0)
         if too_long.any():
             q = int(np.argmax(too_long))
             raise DataError(
-                f"query {self.grouping.query_id(q)!r} has {queries.sizes[q]} documents: the sum over all their orders "
-                f"is computed for at most {_LONGEST_SUM}; take reduce='softmax' or 'max'"
+                f"query {self.grouping.query_id(q)!r} has {judgments.sizes[q]} documents: the sum over all their "
+                f"orders is computed for at most {_LONGEST_SUM}; take reduce='softmax' or 'max'"
             )
 
     def reduce(self, first: int, last: int, scores: Array, point: Point) -> None:
@@ -96,15 +97,15 @@ class SoftMaxima(ListwiseLosses):
     convex; and the logarithm of a sum of exponentials of convex functions is convex.
     """
 
-    def __init__(self, queries: Queries, hinge: StructuredLosses, temperature: float) -> None:
-        super().__init__(queries, hinge)
+    def __init__(self, judgments: Judgments, hinge: StructuredLosses, temperature: float) -> None:
+        super().__init__(judgments, hinge)
         self.temperature = temperature
         self._level_of, n_levels = _numbered_levels(self._levels, self.offsets)
         for q in np.flatnonzero(self._weights > 0):
-            states = self._n_states(int(queries.sizes[q]), int(n_levels[q]))
+            states = self._n_states(int(judgments.sizes[q]), int(n_levels[q]))
             if states > _MOST_STATES:
                 raise DataError(
-                    f"query {self.grouping.query_id(int(q))!r} has {queries.sizes[q]} documents of {n_levels[q]} "
+                    f"query {self.grouping.query_id(int(q))!r} has {judgments.sizes[q]} documents of {n_levels[q]} "
                     f"levels: its soft-maximum would take more than {_MOST_STATES:,} states; lower the cutoff"
                 )
 
@@ -183,20 +184,25 @@ class ListwiseHinge(Loss):
 
     def __post_init__(self) -> None:
         self._hinge()
-        if self.reduce not in REDUCES:
-            raise ParameterError(f"reduce must be one of {', '.join(map(repr, REDUCES))}, not {self.reduce!r}")
-        is_number = isinstance(self.temperature, int | float | np.number) and not isinstance(self.temperature, bool)
-        if not (is_number and 0 < self.temperature < np.inf):
-            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
+        check_choice("reduce", self.reduce, REDUCES)
+        check_positive("temperature", self.temperature)
 
     def _hinge(self) -> StructuredHinge:
         return StructuredHinge(self.measure, self.position_weights, "convex", self.convention)
 
-    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
+    @property
+    def is_smooth(self) -> bool:
+        """Its curvature is not computed."""
+        return False
+
+    def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
         """The hinge on these queries."""
-        hinge = self._hinge().on(queries, sample_weight)
+        judgments = judgments_of(queries)
+        hinge = self._hinge().on(judgments, sample_weight)
         if self.reduce == "max":
             return hinge
         return (
-            HingeSums(queries, hinge) if self.reduce == "sum" else SoftMaxima(queries, hinge, float(self.temperature))
+            HingeSums(judgments, hinge)
+            if self.reduce == "sum"
+            else SoftMaxima(judgments, hinge, float(self.temperature))
         )

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.arrays import real_numbers
-from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
-from rankwright.machine.threads import for_query_ranges
+from rankwright.judgments.judgments import Judged, Judgments
 from rankwright.types import Array
 
 
@@ -39,10 +38,10 @@ class Point:
 class QueryLosses(ABC):
     """A loss on some queries. Those who train work query range by query range, others call it with all scores."""
 
-    def __init__(self, queries: Queries) -> None:
-        self.grouping = queries.grouping
-        self.offsets = queries.grouping.offsets
-        self.n_queries, self.n_documents = queries.n_queries, queries.n_documents
+    def __init__(self, judgments: Judgments) -> None:
+        self.grouping = judgments.grouping
+        self.offsets = judgments.grouping.offsets
+        self.n_queries, self.n_documents = judgments.n_queries, judgments.n_documents
         if self.n_documents >= 2**31:  # positions are kept in 32 bits
             raise DataError(f"{self.n_documents:,} documents are too many to train on at once")
 
@@ -78,7 +77,7 @@ class QueryLosses(ABC):
     def at(self, scores: npt.ArrayLike) -> LossAtScores:
         """The loss at these scores, one for each row."""
         grouped, point = self.grouped(scores, "score"), self.point()
-        for_query_ranges(lambda first, last: self.evaluate(first, last, grouped, point), self.offsets)
+        self.evaluate(0, self.n_queries, grouped, point)
         return LossAtScores(self, point)
 
     def grouped(self, values: npt.ArrayLike, name: str) -> Array:
@@ -117,46 +116,56 @@ class LossAtScores:
         losses = self._losses
         grouped = losses.grouped(direction, "number")
         out = np.empty_like(grouped)
-        for_query_ranges(lambda first, last: losses.curve(first, last, self._point, grouped, out), losses.offsets)
+        losses.curve(0, losses.n_queries, self._point, grouped, out)
         return losses.grouping.scatter(out)
 
 
 class Loss(ABC):
-    """A loss before it meets data."""
+    """A loss before it meets data. What it can do decides which solvers take it."""
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it has a gradient everywhere, and a curvature almost everywhere: Newton's method asks for both."""
+        return True
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether a least value that was found is the least there is."""
+        return True
 
     @abstractmethod
-    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
-        """The loss on these queries; ``sample_weight`` has a number ≥ 0 for each of them, or for each row."""
+    def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
+        """The loss on Queries or judgments; ``sample_weight`` has a number ≥ 0 for each query, or for each row."""
 
 
-def query_weights(queries: Queries, sample_weight: npt.ArrayLike | None) -> Array:
+def query_weights(judgments: Judgments, sample_weight: npt.ArrayLike | None) -> Array:
     """A weight for each query, given so or as one for each row that is the same throughout a query; 1 by default."""
     if sample_weight is None:
-        return np.ones(queries.n_queries)
+        return np.ones(judgments.n_queries)
     weights = real_numbers(sample_weight, "sample weights")
     if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ParameterError("sample_weight must be finite numbers of at least 0")
-    if len(weights) == queries.n_queries:
+    if len(weights) == judgments.n_queries:
         return weights
-    if len(weights) != queries.n_documents:
+    if len(weights) != judgments.n_documents:
         raise ParameterError(
-            f"sample_weight has {len(weights)} numbers: there are {queries.n_queries} queries, "
-            f"{queries.n_documents} rows"
+            f"sample_weight has {len(weights)} numbers: there are {judgments.n_queries} queries, "
+            f"{judgments.n_documents} rows"
         )
-    grouped = queries.grouping.gather(weights)
-    per_query: Array = grouped[queries.grouping.offsets[:-1]]
-    differs = grouped != np.repeat(per_query, queries.sizes)
+    grouped = judgments.grouping.gather(weights)
+    per_query: Array = grouped[judgments.grouping.offsets[:-1]]
+    differs = grouped != np.repeat(per_query, judgments.sizes)
     if differs.any():
-        q = int(np.searchsorted(queries.grouping.offsets, np.argmax(differs), side="right")) - 1
+        q = int(np.searchsorted(judgments.grouping.offsets, np.argmax(differs), side="right")) - 1
         raise ParameterError(
-            f"sample_weight differs within query {queries.grouping.query_id(q)!r}: weigh whole queries"
+            f"sample_weight differs within query {judgments.grouping.query_id(q)!r}: weigh whole queries"
         )
     return per_query
 
 
-def counting_weights(queries: Queries, sample_weight: npt.ArrayLike | None) -> Array:
+def counting_weights(judgments: Judgments, sample_weight: npt.ArrayLike | None) -> Array:
     """`query_weights` where some query must count."""
-    weights = query_weights(queries, sample_weight)
+    weights = query_weights(judgments, sample_weight)
     if len(weights) and not weights.any():
         raise ParameterError("sample_weight is zero for every query: some must count")
     return weights

@@ -10,14 +10,14 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
+from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
+from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.judgments.supervision import FullRanking, PreferenceGraph
 from rankwright.losses import edge_kernels, group_kernels, logistic_kernels, pair_kernels
 from rankwright.losses.loss import Loss, Point, QueryLosses, query_weights
 from rankwright.losses.phi import Phi, check_order_preserving, phi_of
 from rankwright.losses.standardise import check_standardisation, gains, standardised
-from rankwright.machine.threads import for_query_ranges
 from rankwright.measures.conventions import CONVENTIONS, Convention
 from rankwright.measures.sorting import KEEP_ORDER, LEAVE_TIED, rank_documents
 from rankwright.types import Array
@@ -60,7 +60,7 @@ class PairLosses(MarginLosses):
 
     def __init__(
         self,
-        queries: Queries,
+        judgments: Judgments,
         phi: Phi,
         *,
         groups: Groups,
@@ -70,7 +70,7 @@ class PairLosses(MarginLosses):
         margin: float,
         shift: Array | None,
     ) -> None:
-        super().__init__(queries)
+        super().__init__(judgments)
         self._groups, self._levels, self._left, self._right = groups, levels, left, right
         self.margin, self.shift = margin, shift
         self._set_phi(phi)
@@ -137,18 +137,18 @@ class EdgeLosses(MarginLosses):
 
     margin = 1.0
 
-    def __init__(self, queries: Queries, phi: Phi, weights: Array) -> None:
-        super().__init__(queries)
-        graph = queries.supervision
+    def __init__(self, judgments: Judgments, phi: Phi, weights: Array) -> None:
+        super().__init__(judgments)
+        graph = judgments.supervision
         assert isinstance(graph, PreferenceGraph)
-        grouping = queries.grouping
-        place = np.empty(queries.n_documents, np.int64)  # of a row, among the documents query by query
-        place[np.arange(queries.n_documents) if grouping.order is None else grouping.order] = np.arange(len(place))
+        grouping = judgments.grouping
+        place = np.empty(judgments.n_documents, np.int64)  # of a row, among the documents query by query
+        place[np.arange(judgments.n_documents) if grouping.order is None else grouping.order] = np.arange(len(place))
         of_edge = grouping.codes[graph.preferred]
         by_query = np.argsort(of_edge, kind="stable")
         self._better, self._worse = place[graph.preferred][by_query], place[graph.other][by_query]
         self._weights = (graph.weights * weights[of_edge])[by_query]
-        self._first = np.searchsorted(of_edge[by_query], np.arange(queries.n_queries + 1)).astype(np.int64)
+        self._first = np.searchsorted(of_edge[by_query], np.arange(judgments.n_queries + 1)).astype(np.int64)
         self._set_phi(phi)
 
     def point(self) -> Point:
@@ -230,30 +230,26 @@ class Levels:
         return Groups(first_group, table, int(first_member[-1]))
 
 
-def levels_of(queries: Queries) -> Levels:
+def levels_of(judgments: Judgments) -> Levels:
     """Dense ranks of grades or of a full ranking within each query."""
-    supervision, grouping = queries.supervision, queries.grouping
-    worth = -supervision.ranks.astype(np.float64) if isinstance(supervision, FullRanking) else queries.y
+    supervision, grouping = judgments.supervision, judgments.grouping
+    worth = -supervision.ranks.astype(np.float64) if isinstance(supervision, FullRanking) else judgments.y
     grouped, offsets = np.ascontiguousarray(grouping.gather(worth)), grouping.offsets
-    order = np.empty(len(grouped), np.int32)
-    of_document, per_query = np.empty(len(grouped), np.int32), np.empty(len(offsets) - 1, np.int64)
-
-    def work(first: int, last: int) -> None:
-        rank_documents(grouped, np.zeros(0), LEAVE_TIED, offsets, first, last, order)
-        group_kernels.dense_levels(order, offsets, first, last, of_document, per_query)
-
-    for_query_ranges(work, offsets)
+    n_queries, order = len(offsets) - 1, np.empty(len(grouped), np.int32)
+    of_document, per_query = np.empty(len(grouped), np.int32), np.empty(n_queries, np.int64)
+    rank_documents(grouped, np.zeros(0), LEAVE_TIED, offsets, 0, n_queries, order)
+    group_kernels.dense_levels(order, offsets, 0, n_queries, of_document, per_query)
     first_level = np.concatenate([[0], np.cumsum(per_query)])
     place = of_document + np.repeat(first_level[:-1], np.diff(offsets))
     return Levels(of_document, first_level, np.bincount(place, minlength=first_level[-1]))
 
 
-def all_pairs(queries: Queries, counts: npt.NDArray[np.bool_]) -> Groups:
+def all_pairs(judgments: Judgments, counts: npt.NDArray[np.bool_]) -> Groups:
     """Each document of a query with each; only of queries that count."""
-    sizes, begin = queries.sizes, 2 * queries.grouping.offsets[:-1]
+    sizes, begin = judgments.sizes, 2 * judgments.grouping.offsets[:-1]
     fields: list[Any] = [np.full(len(sizes), -1), sizes, np.full(len(sizes), -1), begin, sizes, begin + sizes, sizes]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Groups(first, np.stack(fields, axis=1)[counts].astype(np.int64), 2 * queries.n_documents)
+    return Groups(first, np.stack(fields, axis=1)[counts].astype(np.int64), 2 * judgments.n_documents)
 
 
 # The losses
@@ -280,54 +276,58 @@ class PreorderLoss(Loss):
 
     def __post_init__(self) -> None:
         phi_of(self.phi)
-        if self.weights not in WEIGHTS:
-            raise ParameterError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, not {self.weights!r}")
-        if self.margin not in MARGINS:
-            raise ParameterError(f"margin must be one of {', '.join(map(repr, MARGINS))}, not {self.margin!r}")
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("margin", self.margin, MARGINS)
 
-    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses | EdgeLosses:
+    @property
+    def is_smooth(self) -> bool:
+        """As its φ is."""
+        return phi_of(self.phi).is_smooth
+
+    def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> PairLosses | EdgeLosses:
         """All pairs of documents with different grades, or all edges."""
-        of_query, phi = query_weights(queries, sample_weight), phi_of(self.phi)
-        if isinstance(queries.supervision, PreferenceGraph):
-            return self._on_edges(queries, of_query, phi)
-        levels = levels_of(queries)
+        judgments = judgments_of(queries)
+        of_query, phi = query_weights(judgments, sample_weight), phi_of(self.phi)
+        if isinstance(judgments.supervision, PreferenceGraph):
+            return self._on_edges(judgments, of_query, phi)
+        levels = levels_of(judgments)
         if self.weights != "unit":
             of_query = np.divide(of_query, levels.pairs(), out=np.zeros_like(of_query), where=levels.pairs() > 0)
-        of_document = np.repeat(of_query, queries.sizes)
-        ones = np.ones(queries.n_documents)
+        of_document = np.repeat(of_query, judgments.sizes)
+        ones = np.ones(judgments.n_documents)
         left, right = of_document[None], ones[None]
         if self.weights == "gain-per-query":
-            if isinstance(queries.supervision, FullRanking):
+            if isinstance(judgments.supervision, FullRanking):
                 raise ParameterError("weights='gain-per-query' needs grades, but the queries have a full ranking")
-            gain = gains(queries, CONVENTIONS["default"])  # 2^y − 1, as paper O has it
+            gain = gains(judgments, CONVENTIONS["default"])  # 2^y − 1, as paper O has it
             left, right = np.stack([of_document * gain, of_document]), np.stack([ones, -gain])
         return PairLosses(
-            queries,
+            judgments,
             phi,
             groups=levels.groups(),
             levels=levels.of_document,
             left=left,
             right=right,
             margin=1.0 if self.margin == "unit" and not phi.is_logistic else 0.0,
-            shift=position_margins(levels, queries) if self.margin == "position" else None,
+            shift=position_margins(levels, judgments) if self.margin == "position" else None,
         )
 
-    def _on_edges(self, queries: Queries, of_query: Array, phi: Phi) -> EdgeLosses:
-        graph = queries.supervision
+    def _on_edges(self, judgments: Judgments, of_query: Array, phi: Phi) -> EdgeLosses:
+        graph = judgments.supervision
         assert isinstance(graph, PreferenceGraph)
         if self.margin == "position":
             raise ParameterError("margin='position' needs grades or a full ranking: a preference graph has no ranks")
         if self.weights == "gain-per-query":
             raise ParameterError("weights='gain-per-query' needs grades, but the queries have a preference graph")
         if self.weights == "per-query":
-            edges = np.bincount(queries.grouping.codes[graph.preferred], minlength=queries.n_queries)
+            edges = np.bincount(judgments.grouping.codes[graph.preferred], minlength=judgments.n_queries)
             of_query = of_query / np.maximum(edges, 1)
-        return EdgeLosses(queries, phi, of_query)
+        return EdgeLosses(judgments, phi, of_query)
 
 
-def position_margins(levels: Levels, queries: Queries) -> Array:
+def position_margins(levels: Levels, judgments: Judgments) -> Array:
     """c/ρ of each document: ρ is its rank among the c levels of its query (paper P, definition 1)."""
-    ranks = np.repeat(levels.per_query, queries.sizes).astype(np.float64)
+    ranks = np.repeat(levels.per_query, judgments.sizes).astype(np.float64)
     margins: Array = ranks / (ranks - levels.of_document)
     return margins
 
@@ -356,21 +356,27 @@ class OrderPreservingLoss(Loss):
         check_order_preserving(phi_of(self.phi))
         check_standardisation(self.standardize, self.cutoff, self.convention)
 
-    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> PairLosses:
+    @property
+    def is_smooth(self) -> bool:
+        """As its φ is."""
+        return phi_of(self.phi).is_smooth
+
+    def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> PairLosses:
         """Each document with each, itself included: that adds r_i φ(0), a constant."""
-        of_query = query_weights(queries, sample_weight)
+        judgments = judgments_of(queries)
+        of_query = query_weights(judgments, sample_weight)
         if self.normalize:
-            of_query = of_query / np.maximum(queries.sizes * (queries.sizes - 1), 1)
-        r = standardised(queries, self.standardize, self.cutoff, self.convention)
-        left = r * np.repeat(of_query, queries.sizes)
-        counts = np.maximum.reduceat(left, queries.grouping.offsets[:-1]) > 0
+            of_query = of_query / np.maximum(judgments.sizes * (judgments.sizes - 1), 1)
+        r = standardised(judgments, self.standardize, self.cutoff, self.convention)
+        left = r * np.repeat(of_query, judgments.sizes)
+        counts = np.maximum.reduceat(left, judgments.grouping.offsets[:-1]) > 0
         return PairLosses(
-            queries,
+            judgments,
             phi_of(self.phi),
-            groups=all_pairs(queries, counts),
+            groups=all_pairs(judgments, counts),
             levels=np.zeros(0, np.int32),
             left=left[None],
-            right=np.ones((1, queries.n_documents)),
+            right=np.ones((1, judgments.n_documents)),
             margin=1.0,
             shift=None,
         )

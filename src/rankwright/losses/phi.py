@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_positive
 from rankwright.errors import ParameterError
 
 # Where the smooth part of the Huber hinge begins and ends: 1 ± this (Chapelle 2007 suggests 0.01 to 0.5).
@@ -57,8 +58,7 @@ class Phi:
 
 def huber_hinge(half_width: float) -> Phi:
     """The hinge with its corner rounded between 1 − h and 1 + h (Chapelle 2007): (1 + h − t)²/4h there."""
-    if not 0 < half_width < inf:
-        raise ParameterError(f"half_width must be finite and above 0, not {half_width!r}")
+    check_positive("half_width", half_width)
     return Phi("huber-hinge", half_width, 2 * half_width, 1 / (4 * half_width), 1.0)
 
 
@@ -77,9 +77,8 @@ def phi_of(name: object) -> Phi:
     """The φ of this name."""
     if isinstance(name, Phi):
         return name
-    if not isinstance(name, str) or name not in PHIS:
-        raise ParameterError(f"loss must be one of {', '.join(map(repr, PHIS))}, not {name!r}")
-    return PHIS[name]
+    check_choice("loss", name, PHIS)
+    return PHIS[str(name)]
 
 
 def check_order_preserving(phi: Phi) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
+from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.losses.loss import Loss, Point, QueryLosses, query_weights
 from rankwright.losses.standardise import check_standardisation, standardised
 from rankwright.measures.conventions import Convention
@@ -17,8 +17,8 @@ from rankwright.types import Array
 class SquaredLosses(QueryLosses):
     """Σ c_i (s_i − r_i)²."""
 
-    def __init__(self, queries: Queries, target: Array, weights: Array) -> None:
-        super().__init__(queries)
+    def __init__(self, judgments: Judgments, target: Array, weights: Array) -> None:
+        super().__init__(judgments)
         self._target, self._weights = target, weights
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
@@ -53,10 +53,11 @@ class SquaredLoss(Loss):
     def __post_init__(self) -> None:
         check_standardisation(self.standardize, self.cutoff, self.convention)
 
-    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> SquaredLosses:
+    def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> SquaredLosses:
         """Targets are the standardised supervision; ``normalize`` divides by m_q."""
-        of_query = query_weights(queries, sample_weight)
+        judgments = judgments_of(queries)
+        of_query = query_weights(judgments, sample_weight)
         if self.normalize:
-            of_query = of_query / queries.sizes
-        target = standardised(queries, self.standardize, self.cutoff, self.convention)
-        return SquaredLosses(queries, target, np.repeat(of_query, queries.sizes))
+            of_query = of_query / judgments.sizes
+        target = standardised(judgments, self.standardize, self.cutoff, self.convention)
+        return SquaredLosses(judgments, target, np.repeat(of_query, judgments.sizes))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.errors import ParameterError
 from rankwright.losses.structured import NDCGLosses
-from rankwright.machine.threads import sum_over_query_ranges
 from rankwright.types import Array
 
 _GAP = 1e-4
@@ -16,64 +17,66 @@ _MOST_RANKS = 50  # of more, hundreds of linear programmes take minutes
 
 
 def learned_position_weights(losses: NDCGLosses, scores: npt.ArrayLike) -> Array:
-    """`lowest_position_weights` for scores in the order of the caller's rows."""
-    return lowest_position_weights(losses, losses.grouped(scores, "score"))
+    """The A that makes the sum of `losses` least for these scores, one for each row; see `lowest_position_weights`."""
+    planes = PositionPlanes(losses, losses.grouped(scores, "score"))
+    return lowest_position_weights(planes.at, losses.position_weights)
 
 
-def lowest_position_weights(losses: NDCGLosses, scores: Array) -> Array:
+class PositionPlanes:
+    """Σ_q ξ_q as a function of A, for given scores: planes that touch it from below. Those of several parts add up.
+
+    ``scores`` stand query by query, as those who train have them.
+    """
+
+    def __init__(self, losses: NDCGLosses, scores: Array) -> None:
+        if losses.rescale != "margin":
+            raise ParameterError("position_weights='learned' works only with rescale='margin': change one of them")
+        self._losses, self._scores = losses, scores
+        self._targets = losses.target_scores(scores)
+
+    def at(self, position_weights: Array) -> Array:
+        """Slopes, then the offset: the value at A is slopesᵀA + offset."""
+        losses, plane = self._losses.with_position_weights(position_weights), np.zeros(len(position_weights) + 1)
+        losses.add_plane(0, losses.n_queries, self._scores, self._targets, plane)
+        return plane
+
+
+def lowest_position_weights(plane_at: Callable[[Array], Array], start: Array) -> Array:
     """min Σ_q ξ_q(A) over all A that do not rise, are not negative, and keep A(1).
 
     For given scores ξ_q is a maximum of functions linear in A, so convex. (With targets by scores, too: then what is
     subtracted is linear where A does not rise.) A = Σ_j a_j [r ≤ j] with a ≥ 0 and Σ a_j = A(1), a simplex. The least
     value of the planes found so far, a linear programme, is a lower bound; the next plane is taken half-way between
     where they have it and the best A so far. It ends when the best is within 0.01 % of the bound, and is never worse
-    than the A that `losses` has. A(1) is kept because scores twice as large with half of A give the same loss.
+    than ``start``. A(1) is kept because scores twice as large with half of A give the same loss.
 
-    ``scores`` stand query by query, as those who train have them.
+    ``plane_at`` gives what `PositionPlanes.at` does, added up over all queries.
     """
-    if losses.rescale != "margin":
-        raise ParameterError("position_weights='learned' works only with rescale='margin': change one of them")
-    if len(losses.position_weights) > _MOST_RANKS:
+    if len(start) > _MOST_RANKS:
         raise ParameterError(f"position weights can be learned for at most {_MOST_RANKS} ranks: lower the cutoff")
-    planes = _Planes(losses, scores)
-    best = losses.position_weights
-    least, slopes, offset = planes.at(best)
-    cuts, offsets = [slopes], [offset]
+    best, planes = start, [plane_at(start)]
+    least = _value(planes[0], best)
     for _ in range(_MOST_PLANES):
-        lowest, bound = _lowest(np.array(cuts), np.array(offsets), best[0])
+        lowest, bound = _lowest(np.array(planes), best[0])
         if least - bound <= _GAP * least:
             break
         tried = (best + lowest) / 2
-        value, slopes, offset = planes.at(tried)
-        cuts.append(slopes)
-        offsets.append(offset)
+        planes.append(plane_at(tried))
+        value = _value(planes[-1], tried)
         if value < least:
             best, least = tried, value
     return best
 
 
-class _Planes:
-    """Σ_q ξ_q as a function of A: its value, and a plane that touches it from below."""
-
-    def __init__(self, losses: NDCGLosses, scores: Array) -> None:
-        self._losses, self._scores = losses, scores
-        self._targets = losses.target_scores(scores)
-
-    def at(self, position_weights: Array) -> tuple[float, Array, float]:
-        """Value, slopes and offset: value = slopesᵀA + offset."""
-        losses = self._losses.with_position_weights(position_weights)
-
-        def add(first: int, last: int, out: Array) -> None:
-            losses.add_plane(first, last, self._scores, self._targets, out)
-
-        plane = sum_over_query_ranges(add, losses.offsets, (len(position_weights) + 1,))
-        return float(plane[:-1] @ position_weights + plane[-1]), plane[:-1], float(plane[-1])
+def _value(plane: Array, position_weights: Array) -> float:
+    return float(plane[:-1] @ position_weights + plane[-1])
 
 
-def _lowest(slopes: Array, offsets: Array, top: float) -> tuple[Array, float]:
+def _lowest(planes: Array, top: float) -> tuple[Array, float]:
     """Where the highest of the planes is lowest, and how low it is: a linear programme in a_1, …, a_n and its value."""
     from scipy.optimize import linprog  # takes long to load, and few need it
 
+    slopes, offsets = planes[:, :-1], planes[:, -1]
     n_planes, n = slopes.shape
     of_steps = np.cumsum(slopes, axis=1)  # A_r is the sum of a_r, a_{r+1}, …
     rows = np.column_stack((of_steps, -np.ones(n_planes)))

@@ -7,83 +7,77 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
-from rankwright.errors import DataError, ParameterError
+from rankwright.checks import check_choice, check_whole
+from rankwright.errors import ParameterError
+from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import FullRanking, PreferenceGraph, Supervision
-from rankwright.measures.conventions import LARGEST_GRADE, Convention, convention_of
+from rankwright.measures.conventions import LARGEST_GRADE, Convention, check_greatest_grade, convention_of
 from rankwright.types import Array
 
 
-def gains(queries: Queries, convention: Convention) -> Array:
+def gains(judgments: Judgments, convention: Convention) -> Array:
     """2^y − 1, or y where the convention has linear gains, of each document, each query's documents together."""
-    grades = queries.grouping.gather(queries.y)
+    grades = judgments.grouping.gather(judgments.y)
     if convention.gain == "linear":
         return np.ascontiguousarray(grades, dtype=np.float64)
-    if grades.max(initial=0.0) > LARGEST_GRADE:
-        place = int(np.argmax(grades))
-        query = queries.grouping.query_id(int(np.searchsorted(queries.grouping.offsets, place, side="right")) - 1)
-        raise DataError(
-            f"query {query!r} has a document of grade {grades[place]:g}, above {LARGEST_GRADE:g}: 2^y − 1 overflows"
-        )
+    check_greatest_grade(judgments, LARGEST_GRADE, "2^y − 1 overflows")
     gain: Array = np.exp2(grades) - 1
     return gain
 
 
-def dcg_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
+def dcg_weights(judgments: Judgments, cutoff: int | None, convention: Convention) -> Array:
     """r_i = gain(y_i), for DCG at any cutoff; 0 in a query that the convention leaves out."""
-    return gains(queries, convention) * np.repeat(_counts(queries, convention), queries.sizes)
+    return gains(judgments, convention) * np.repeat(_counts(judgments, convention), judgments.sizes)
 
 
-def ndcg_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
+def ndcg_weights(judgments: Judgments, cutoff: int | None, convention: Convention) -> Array:
     """r_i = gain(y_i) / max DCG@K, so that nDCG@K = Σ_i r_i D(rank of i), with the convention's gain and discount D.
 
     It is 0 in a query without a relevant document. A query of fewer than K documents, whose nDCG@K is 0 for every
     ranking under some conventions, is weighed as it is: no order of it is wrong, so it may as well tell what it knows.
     """
-    gain, offsets = gains(queries, convention), queries.grouping.offsets
-    sizes = queries.sizes
+    gain, offsets = gains(judgments, convention), judgments.grouping.offsets
+    sizes = judgments.sizes
     query = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
     best = gain[np.lexsort((-gain, query))]
     discounts = convention.discounts(int(sizes.max(initial=1)))
     discounted = np.where(place < (cutoff or len(gain)), best * discounts[place], 0.0)
     ideal = np.add.reduceat(discounted, offsets[:-1])
-    counts = (ideal > 0) & _counts(queries, convention)
+    counts = (ideal > 0) & _counts(judgments, convention)
     weights: Array = np.divide(gain, ideal[query], out=np.zeros_like(gain), where=counts[query])
     return weights
 
 
-def _counts(queries: Queries, convention: Convention) -> npt.NDArray[np.bool_]:
+def _counts(judgments: Judgments, convention: Convention) -> npt.NDArray[np.bool_]:
     """Which queries count at all: all of them, unless the convention leaves out those without relevant documents."""
     if convention.empty is not None:
-        return np.ones(queries.n_queries, bool)
-    greatest = np.maximum.reduceat(queries.grouping.gather(queries.y), queries.grouping.offsets[:-1])
+        return np.ones(judgments.n_queries, bool)
+    greatest = np.maximum.reduceat(judgments.grouping.gather(judgments.y), judgments.grouping.offsets[:-1])
     counts: npt.NDArray[np.bool_] = greatest >= convention.relevant_from
     return counts
 
 
-def wpd_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
+def wpd_weights(judgments: Judgments, cutoff: int | None, convention: Convention) -> Array:
     """r_i = m_q C + Σ_k (a_ik − a_ki), where C is the largest a_ij; a_ij adds up the edges from i to j."""
-    graph = queries.supervision
+    graph = judgments.supervision
     assert isinstance(graph, PreferenceGraph)
-    net = np.bincount(graph.preferred, graph.weights, queries.n_documents)
-    net -= np.bincount(graph.other, graph.weights, queries.n_documents)
-    ends = graph.preferred.astype(np.int64) * queries.n_documents + graph.other
-    between = np.bincount(np.unique(ends, return_inverse=True)[1], graph.weights)
-    bound = float(between.max(initial=0.0)) * np.repeat(queries.sizes, queries.sizes)
-    weights: Array = bound + queries.grouping.gather(net)
+    net = np.bincount(graph.preferred, graph.weights, judgments.n_documents)
+    net -= np.bincount(graph.other, graph.weights, judgments.n_documents)
+    bound = judgments.whole.greatest_preference * np.repeat(judgments.sizes, judgments.sizes)
+    weights: Array = bound + judgments.grouping.gather(net)
     return weights
 
 
-def zero_one_weights(queries: Queries, cutoff: int | None, convention: Convention) -> Array:
+def zero_one_weights(judgments: Judgments, cutoff: int | None, convention: Convention) -> Array:
     """r_i = Σ_k [y(i) ≤ k] = m_q + 1 − the rank of i."""
-    ranking = queries.supervision
+    ranking = judgments.supervision
     assert isinstance(ranking, FullRanking)
-    weights: Array = np.repeat(queries.sizes, queries.sizes) + 1.0 - queries.grouping.gather(ranking.ranks)
+    weights: Array = np.repeat(judgments.sizes, judgments.sizes) + 1.0 - judgments.grouping.gather(ranking.ranks)
     return weights
 
 
-_FUNCTIONS: dict[str, tuple[str, Callable[[Queries, int | None, Convention], Array]]] = {
+_FUNCTIONS: dict[str, tuple[str, Callable[[Judgments, int | None, Convention], Array]]] = {
     "dcg": ("grades", dcg_weights),
     "ndcg": ("grades", ndcg_weights),
     "wpd": (PreferenceGraph.kind, wpd_weights),
@@ -107,21 +101,21 @@ def check_standardisation(name: object, cutoff: object, convention: str | Conven
     if wanted in ("err", "ap", "map"):
         told, one, other = _REFUSED[wanted.removeprefix("m")]
         raise ParameterError(_COUNTEREXAMPLE.format(name=told, one=one, other=other))
-    if not isinstance(name, str) or name not in _FUNCTIONS:
-        raise ParameterError(f"standardize must be one of {', '.join(map(repr, _FUNCTIONS))}, not {name!r}")
+    check_choice("standardize", name, _FUNCTIONS)
     if cutoff is None:
         return
-    if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or cutoff < 1:
-        raise ParameterError(f"cutoff must be a whole number of at least 1, or None, not {cutoff!r}")
+    check_whole("cutoff", cutoff, 1, or_else="None")
     if name not in ("dcg", "ndcg"):
         raise ParameterError(f"cutoff is for 'dcg' and 'ndcg', not for standardize={name!r}")
 
 
-def standardised(queries: Queries, name: str, cutoff: int | None, convention: str | Convention = "default") -> Array:
+def standardised(
+    judgments: Judgments, name: str, cutoff: int | None, convention: str | Convention = "default"
+) -> Array:
     """The weights of documents for a measure as a convention computes it, each query's documents together."""
     check_standardisation(name, cutoff, convention)
     kind, weights = _FUNCTIONS[name]
-    supervision: Supervision = queries.supervision
+    supervision: Supervision = judgments.supervision
     if supervision.kind != kind:
         fitting = " or ".join(repr(other) for other, (of, _) in _FUNCTIONS.items() if of == supervision.kind)
         raise ParameterError(
@@ -129,4 +123,4 @@ def standardised(queries: Queries, name: str, cutoff: int | None, convention: st
             if supervision.kind != "grades"
             else f"standardize={name!r} needs a {kind}, but the queries have grades: use {fitting}"
         )
-    return weights(queries, cutoff, convention_of(convention))
+    return weights(judgments, cutoff, convention_of(convention))

@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
+from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
+from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.losses import ndcg_kernels, precision_kernels
 from rankwright.losses.loss import Loss, LossAtScores, Point, QueryLosses, query_weights
 from rankwright.losses.standardise import gains
-from rankwright.machine.threads import for_query_ranges
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.measures.sorting import BY_SECOND_KEY, KEEP_ORDER, rank_documents
@@ -42,8 +42,8 @@ class StructuredLosses(QueryLosses):
 
     targets: Array | None
 
-    def __init__(self, queries: Queries, weights: Array, rescale: Rescale) -> None:
-        super().__init__(queries)
+    def __init__(self, judgments: Judgments, weights: Array, rescale: Rescale) -> None:
+        super().__init__(judgments)
         self.weights, self.rescale = weights, rescale
 
     @property
@@ -97,7 +97,7 @@ class NDCGLosses(StructuredLosses):
 
     def __init__(
         self,
-        queries: Queries,
+        judgments: Judgments,
         weights: Array,
         gains: Array,
         discounts: Array,
@@ -106,7 +106,7 @@ class NDCGLosses(StructuredLosses):
         is_convex: bool,
         rescale: Rescale = "margin",
     ) -> None:
-        super().__init__(queries, weights, rescale)
+        super().__init__(judgments, weights, rescale)
         codes = np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
         self._by_gain = np.lexsort((gains, codes)).astype(np.int32)
         self.discounts, self._is_convex = discounts, is_convex
@@ -228,14 +228,20 @@ class APLosses(StructuredLosses):
     """
 
     def __init__(
-        self, queries: Queries, weights: Array, is_relevant: npt.NDArray[np.bool_], *, is_convex: bool, rescale: Rescale
+        self,
+        judgments: Judgments,
+        weights: Array,
+        is_relevant: npt.NDArray[np.bool_],
+        *,
+        is_convex: bool,
+        rescale: Rescale,
     ) -> None:
-        n_relevant = np.add.reduceat(is_relevant, queries.grouping.offsets[:-1], dtype=np.int64)
-        n_others = queries.sizes - n_relevant
-        super().__init__(queries, np.where((n_relevant > 0) & (n_others > 0), weights, 0.0), rescale)
+        n_relevant = np.add.reduceat(is_relevant, judgments.grouping.offsets[:-1], dtype=np.int64)
+        n_others = judgments.sizes - n_relevant
+        super().__init__(judgments, np.where((n_relevant > 0) & (n_others > 0), weights, 0.0), rescale)
         self._is_relevant = is_relevant
-        self._harmonic = np.append(0.0, np.cumsum(1 / np.arange(1.0, queries.sizes.max(initial=1) + 1)))
-        per_document = [np.repeat(np.maximum(count, 1), queries.sizes) for count in (n_relevant, n_others)]
+        self._harmonic = np.append(0.0, np.cumsum(1 / np.arange(1.0, judgments.sizes.max(initial=1) + 1)))
+        per_document = [np.repeat(np.maximum(count, 1), judgments.sizes) for count in (n_relevant, n_others)]
         self.targets = np.where(is_relevant, 1 / per_document[0], -1 / per_document[1]) if is_convex else None
 
     @property
@@ -298,7 +304,7 @@ def ranking_by_scores(scores: Array, offsets: npt.NDArray[np.int64], keys: Array
     """The documents of each query by descending score; tied ones by ascending key, or else in their order."""
     order = np.empty(len(scores), np.int32)
     ties = BY_SECOND_KEY if len(keys) else KEEP_ORDER
-    for_query_ranges(lambda first, last: rank_documents(scores, keys, ties, offsets, first, last, order), offsets)
+    rank_documents(scores, keys, ties, offsets, 0, len(offsets) - 1, order)
     return order
 
 
@@ -336,22 +342,31 @@ class StructuredHinge(Loss):
     def __post_init__(self) -> None:
         measure = checked_measure(self.measure)
         convention_of(self.convention)
-        for name, choices in (("bound", BOUNDS), ("rescale", RESCALES)):
-            if getattr(self, name) not in choices:
-                options = ", ".join(map(repr, choices))
-                raise ParameterError(f"{name} must be one of {options}, not {getattr(self, name)!r}")
+        check_choice("bound", self.bound, BOUNDS)
+        check_choice("rescale", self.rescale, RESCALES)
         position_weights_of(self.position_weights, measure, 1, np.ones(1))
 
-    def on(self, queries: Queries, sample_weight: npt.ArrayLike | None = None) -> StructuredLosses:
+    @property
+    def is_smooth(self) -> bool:
+        """It has corners where another ranking becomes the most violating one."""
+        return False
+
+    @property
+    def is_convex(self) -> bool:
+        """The tight bound is not."""
+        return self.bound == "convex"
+
+    def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> StructuredLosses:
         """The bound on these queries."""
-        of_query, measure = query_weights(queries, sample_weight), checked_measure(self.measure)
+        judgments, measure = judgments_of(queries), checked_measure(self.measure)
+        of_query = query_weights(judgments, sample_weight)
         convention = convention_of(self.convention).but(**dict(measure.options))
         is_convex = self.bound == "convex"
         if measure.name == "AP":
-            is_relevant = queries.grouping.gather(queries.y) >= convention.relevant_from
-            return APLosses(queries, of_query, is_relevant, is_convex=is_convex, rescale=self.rescale)
-        known = ranks_and_gains(queries, measure, convention, self.position_weights)
-        return NDCGLosses(queries, of_query, *known, is_convex=is_convex, rescale=self.rescale)
+            is_relevant = judgments.grouping.gather(judgments.y) >= convention.relevant_from
+            return APLosses(judgments, of_query, is_relevant, is_convex=is_convex, rescale=self.rescale)
+        known = ranks_and_gains(judgments, measure, convention, self.position_weights)
+        return NDCGLosses(judgments, of_query, *known, is_convex=is_convex, rescale=self.rescale)
 
 
 def checked_measure(given: Any) -> Measure:
@@ -365,16 +380,16 @@ def checked_measure(given: Any) -> Measure:
 
 
 def ranks_and_gains(
-    queries: Queries, measure: Measure, convention: Convention, position_weights: Any
+    judgments: Judgments, measure: Measure, convention: Convention, position_weights: Any
 ) -> tuple[Array, Array, Array]:
     """The gain of each document, each query's together; D and A of as many ranks as either of them counts."""
-    discounts = convention.discounts(measure.cutoff or int(queries.sizes.max(initial=1)))
+    discounts = convention.discounts(measure.cutoff or max(judgments.whole.longest_query, 1))
     weights = position_weights_of(position_weights, measure, len(discounts), discounts)
     longest = max(np.flatnonzero(weights)[-1] + 1, len(discounts))
     discounts, weights = (
         np.pad(numbers[:longest], (0, max(longest - len(numbers), 0))) for numbers in (discounts, weights)
     )
-    return gains(queries, convention), discounts, weights
+    return gains(judgments, convention), discounts, weights
 
 
 def position_weights_of(given: Any, measure: Measure, depth: int, discounts: Array) -> Array:

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.errors import ParameterError
+from rankwright.machine.runs import split_by_size
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -70,15 +70,6 @@ def _submit(pool: ThreadPoolExecutor, work: Callable[..., R], *arguments: Any) -
         if "start new thread" not in str(error):
             raise
         raise ParameterError(f"{error}: set {_ENVIRONMENT} to less than {thread_count()}") from error
-
-
-def split_by_size(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
-    """Cut the queries into at most ``parts`` runs [first, last) of nearly equal numbers of documents."""
-    queries, documents = len(offsets) - 1, int(offsets[-1])
-    targets = [documents * part // parts for part in range(1, parts)]
-    inner = np.searchsorted(offsets, targets, side="left")
-    cuts = sorted({0, queries, *(min(int(cut), queries) for cut in inner)})
-    return list(pairwise(cuts))
 
 
 def runs_for_threads(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -1,8 +1,6 @@
-"""Measures of rankings: what they are, the conventions tools compute them by, and comparisons of systems."""
+"""Measures of rankings: what they are, how they are computed, and the conventions that tools compute them by."""
 
-from rankwright.measures.comparison import Comparison, compare
 from rankwright.measures.conventions import CONVENTIONS, Convention
-from rankwright.measures.evaluation import Evaluation, evaluate
 from rankwright.measures.measure import (
     AP,
     DCG,
@@ -18,6 +16,7 @@ from rankwright.measures.measure import (
     Recall,
     ZeroOne,
     nDCG,
+    new_measure,
     parse_measures,
 )
 
@@ -29,9 +28,7 @@ __all__ = [
     "MEASURES",
     "RR",
     "WPD",
-    "Comparison",
     "Convention",
-    "Evaluation",
     "KendallTau",
     "MeanNDCG",
     "Measure",
@@ -39,8 +36,7 @@ __all__ = [
     "PairwiseError",
     "Recall",
     "ZeroOne",
-    "compare",
-    "evaluate",
     "nDCG",
+    "new_measure",
     "parse_measures",
 ]

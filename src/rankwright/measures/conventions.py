@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.errors import ParameterError
+from rankwright.checks import check_choice, check_number, check_positive
+from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judgments
 
 Gain = Literal["exponential", "linear"]
 Discount = Literal["log2", "letor"]
@@ -74,15 +76,12 @@ class Convention:
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
-            value = getattr(self, field)
-            if value not in choices:
-                raise ParameterError(f"{field} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+            check_choice(field, getattr(self, field), choices)
         if self.empty not in (0, 1, None):
             raise ParameterError(f"empty must be 0, 1 or None (left out), not {self.empty!r}")
-        if not _is_number(self.relevant_from) or not self.relevant_from > 0:
-            raise ParameterError(f"relevant_from must be above 0, not {self.relevant_from!r}")
-        if self.max_grade is not None and not (_is_number(self.max_grade) and 0 <= self.max_grade <= LARGEST_GRADE):
-            raise ParameterError(f"max_grade must be between 0 and {LARGEST_GRADE}, not {self.max_grade!r}")
+        check_positive("relevant_from", self.relevant_from)
+        if self.max_grade is not None:
+            check_number("max_grade", self.max_grade, 0, LARGEST_GRADE)
 
     def but(self, **changes: Any) -> Convention:
         """This convention with some choices changed.
@@ -98,12 +97,18 @@ class Convention:
         return 1 / np.log2(np.maximum(position, 2) if self.discount == "letor" else position + 1)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
 # 2^grade must stay finite, also when the gains of millions of documents are added.
 LARGEST_GRADE = 1000
+
+
+def check_greatest_grade(judgments: Judgments, limit: float, problem: str) -> None:
+    """Raise an error that names the query with the greatest grade of all if that is above the limit."""
+    whole = judgments.whole
+    if whole.greatest_grade > limit:
+        raise DataError(
+            f"query {whole.greatest_in!r} has a document of grade {whole.greatest_grade:g}, above {limit:g}: {problem}"
+        )
+
 
 _LETOR = Convention("letor4", discount="letor", ties="input", short_ndcg="zero", short_precision="pad")
 _BOOSTED = Convention("lightgbm", ties="input", empty=1.0, ap_divisor="reachable")
@@ -128,6 +133,5 @@ def convention_of(convention: str | Convention) -> Convention:
     """A convention by its name, or as it is."""
     if isinstance(convention, Convention):
         return convention
-    if convention not in CONVENTIONS:
-        raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, not {convention!r}")
+    check_choice("convention", convention, CONVENTIONS)
     return CONVENTIONS[convention]

@@ -6,17 +6,22 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_whole
 from rankwright.errors import ParameterError
 from rankwright.measures.conventions import Convention
+from rankwright.measures.of_function import OfFunction, OfRankedGrades
 from rankwright.measures.ranked import RankedQueries
 
 Values = npt.NDArray[np.float64]
 Compute = Callable[[RankedQueries, int | None, Convention], Values]
+Cutoff = Literal["none", "optional", "required"]
+
+_LARGEST_CUTOFF = 2**31 - 1  # kernels count positions in 32 bits
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class _Definition:
     name: str
     compute: Compute
     options: frozenset[str]
-    cutoff: Literal["none", "optional", "required"]
+    cutoff: Cutoff
     lower_is_better: bool
 
 
@@ -51,13 +56,14 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self._definition is None:
-            raise ParameterError(f"measures cannot be created directly: use rankwright.{self.name} or parse_measures")
+            raise ParameterError(
+                f"measures cannot be created directly: use rankwright.{self.name}, parse_measures or new_measure"
+            )
 
     def __matmul__(self, cutoff: int) -> Measure:
         if self._definition.cutoff == "none":
             raise ParameterError(f"{self.name} takes no cutoff")
-        if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer) or not 1 <= cutoff < 2**31:
-            raise ParameterError(f"the cutoff of {self.name} must be a whole number of at least 1, not {cutoff!r}")
+        check_whole(f"the cutoff of {self.name}", cutoff, 1, _LARGEST_CUTOFF)
         return replace(self, cutoff=int(cutoff))
 
     def __call__(self, **options: Any) -> Measure:
@@ -97,14 +103,16 @@ class Measure:
 
 
 def _restore(name: str, cutoff: int | None, options: tuple[tuple[str, Any], ...]) -> Measure:
-    return replace(_BY_NAME[name.lower()], cutoff=cutoff, options=options)
+    if name.lower() not in _ALIASES:
+        raise ParameterError(f"measure {name!r} is not known here: define it with new_measure first")
+    return replace(_ALIASES[name.lower()], cutoff=cutoff, options=options)
 
 
 def _measure(
     name: str,
     compute: Compute,
     *options: str,
-    cutoff: Literal["none", "optional", "required"] = "optional",
+    cutoff: Cutoff = "optional",
     lower_is_better: bool = False,
 ) -> Measure:
     known = frozenset({*options, "ties", "score_type", "empty"})
@@ -126,10 +134,49 @@ KendallTau = _measure("KendallTau", RankedQueries.kendall_tau, cutoff="none")
 
 MEASURES = (DCG, nDCG, MeanNDCG, P, Recall, AP, RR, ERR, PairwiseError, WPD, ZeroOne, KendallTau)
 
-_BY_NAME = {measure.name.lower(): measure for measure in MEASURES}
-_ALIASES = {**_BY_NAME, "map": AP, "mrr": RR, "precision": P, "kendall": KendallTau, "tau": KendallTau}
-_SPELLING = re.compile(r"\s*([A-Za-z]+)\s*(?:\(([^()]*)\))?\s*(?:@\s*(\d{1,9}))?\s*")
+_ALIASES = {measure.name.lower(): measure for measure in MEASURES}
+_ALIASES |= {"map": AP, "mrr": RR, "precision": P, "kendall": KendallTau, "tau": KendallTau}
+_OWN = frozenset(_ALIASES)
+_NAME = r"[A-Za-z][A-Za-z0-9_]*"
+_SPELLING = re.compile(rf"\s*({_NAME})\s*(?:\(([^()]*)\))?\s*(?:@\s*(\d{{1,9}}))?\s*")
 _BETWEEN_MEASURES = re.compile(r",(?![^(]*\))")  # a comma that is not within parentheses
+
+
+def new_measure(
+    name: str, function: OfRankedGrades, *, cutoff: Cutoff = "optional", lower_is_better: bool = False
+) -> Measure:
+    """A measure of your own, for everything that takes a measure, by its name too; it takes part in conventions.
+
+    A query whose scores are tied counts the mean over all orders of the tied documents, as long as these are at most
+    120 that differ, else the mean over 120 that are drawn, always the same ones. (Conventions that break ties leave
+    one order.) Defining a measure again replaces it.
+
+    Parameters
+    ----------
+    name : letters, digits and underscores; upper and lower case are alike
+    function : of the grades of one query's documents, from the first place to the last, and of the cutoff
+        It gives a number, or NaN for a query that does not count. The cutoff is None where none was asked for.
+    cutoff : "optional", "required", or "none"
+        Whether ``measure @ k`` must be asked for, or may not.
+    lower_is_better : whether it is an error
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> Success = rw.new_measure("Success", lambda grades, cutoff: float(grades[:cutoff].max() >= 1))
+    >>> rw.evaluate([0.3, 0.2, 0.1, 0.9, 0.5], [0, 1, 0, 2, 0], "success@1", qid=[1, 1, 1, 2, 2]).values[Success @ 1]
+    array([0., 1.])
+    """
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+        raise ParameterError(f"name must be letters, digits and underscores, beginning with a letter, not {name!r}")
+    if name.lower() in _OWN:
+        raise ParameterError(f"name: {name!r} is a measure of Rankwright: choose another")
+    if not callable(function):
+        raise ParameterError(f"function must be a function of grades and a cutoff, not {function!r}")
+    check_choice("cutoff", cutoff, get_args(Cutoff))
+    measure = _measure(name, OfFunction(name, function), cutoff=cutoff, lower_is_better=lower_is_better)
+    _ALIASES[name.lower()] = measure
+    return measure
 
 
 def parse_measures(text: str) -> tuple[Measure, ...]:
@@ -181,3 +228,11 @@ def measures_of(measures: str | Measure | Iterable[str | Measure]) -> tuple[Meas
     if not chosen:
         raise ParameterError("measures: name at least one, such as ndcg@10")
     return tuple(dict.fromkeys(chosen))
+
+
+def one_measure(measure: str | Measure) -> Measure:
+    """A single measure, given as text or as it is."""
+    chosen = measures_of(measure)
+    if len(chosen) != 1:
+        raise ParameterError(f"measure: give one measure, not {len(chosen)} ({', '.join(map(str, chosen))})")
+    return chosen[0]

@@ -13,6 +13,8 @@ from rankwright.measures.sorting import along_ranking, longest_query
 AGREEING, OPPOSED, TIED, SAME_SCORE, DISAGREEMENT = range(5)
 PAIR_COLUMNS = 5
 
+_FEW = 64  # grades that are whole numbers below this are their own numbers
+
 
 @kernel
 def _add(tree: Any, code: int, amount: float) -> None:
@@ -44,18 +46,50 @@ def _sum_below(tree: Any, code: int) -> float:
 
 
 @kernel
-def count_pairs(codes: Any, levels: Any, order: Any, offsets: Any, first: int, last: int, out: Any) -> None:
+def _number_by_worth(worth: Any, n: int, codes: Any, levels: Any) -> int:
+    """Number n documents by their worth, from 0 on; returns how many numbers there are. ``levels`` has their worth."""
+    n_levels = 0
+    for i in range(n):
+        whole = np.int64(worth[i])
+        if not 0 <= whole < _FEW or whole != worth[i]:
+            return _number_by_sorting(worth, n, codes, levels)
+        codes[i] = whole
+        n_levels = max(n_levels, whole + 1)
+    for level in range(n_levels):
+        levels[level] = level
+    return n_levels
+
+
+@kernel
+def _number_by_sorting(worth: Any, n: int, codes: Any, levels: Any) -> int:
+    """The same where the worth of documents is no small whole number."""
+    ascending = np.sort(worth[:n])
+    n_levels = 0
+    for i in range(n):
+        if i == 0 or ascending[i] != ascending[i - 1]:
+            levels[n_levels] = ascending[i]
+            n_levels += 1
+    for i in range(n):
+        codes[i] = np.searchsorted(levels[:n_levels], worth[i])
+    return n_levels
+
+
+@kernel
+def count_pairs(worth: Any, order: Any, offsets: Any, first: int, last: int, out: Any) -> None:
     """Of the pairs of documents with different grades: how many the ranking agrees with, opposes and ties.
 
-    ``codes`` are the grades, numbered from the least, and ``levels`` their values. SAME_SCORE counts all
-    pairs with one score, and DISAGREEMENT adds up the differences of the grades over opposed pairs, and
-    half of them over tied ones.
+    ``worth`` are the grades, or numbers that order the documents alike. SAME_SCORE counts all pairs with one
+    score, and DISAGREEMENT adds up the differences of the grades over opposed pairs, and half of them over
+    tied ones.
     """
     longest = longest_query(offsets, first, last)
-    ranked, tie_ends = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    counts, sums = np.zeros(len(levels) + 1), np.zeros(len(levels) + 1)
+    ranked_worth, ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64), np.empty(longest, np.int64)
+    most = max(longest, _FEW)
+    levels, all_counts, all_sums = np.empty(most), np.zeros(most + 1), np.zeros(most + 1)
     for q in range(first, last):
-        n = along_ranking(codes, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+        n = along_ranking(worth, order, offsets[q], offsets[q + 1], ranked_worth, tie_ends)
+        n_levels = _number_by_worth(ranked_worth, n, ranked, levels)
+        counts, sums = all_counts[: n_levels + 1], all_sums[: n_levels + 1]
         agreeing = opposed = tied = same_score = disagreement = 0.0
         place = 0
         while place < n:

@@ -10,26 +10,28 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.arrays import real_numbers
-from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
-from rankwright.machine.threads import for_query_ranges
 from rankwright.measures import pairwise, positional, sorting
-from rankwright.measures.conventions import LARGEST_GRADE, Convention
+from rankwright.measures.conventions import LARGEST_GRADE, Convention, check_greatest_grade
 
 Values = npt.NDArray[np.float64]
 
 
 class RankedQueries:
-    """Scores against supervision; each arrangement of ties is sorted once, however many measures use it."""
+    """Scores against supervision; each arrangement of ties is sorted once, however many measures use it.
 
-    def __init__(self, scores: npt.ArrayLike, queries: Queries) -> None:
-        self._queries = queries
-        self._grouping = queries.grouping
-        self._offsets = queries.grouping.offsets
-        if queries.n_documents >= 2**31:  # positions are kept in 32 bits
-            raise DataError(f"{queries.n_documents:,} documents are too many to rank at once: evaluate them in parts")
-        self._scores = np.ascontiguousarray(self._grouping.gather(_checked_scores(scores, queries)))
+    ``scores`` are what `checked_scores` gives.
+    """
+
+    def __init__(self, scores: Values, judgments: Judgments) -> None:
+        self._judgments = judgments
+        self._grouping = judgments.grouping
+        self.offsets = judgments.grouping.offsets
+        if judgments.n_documents >= 2**31:  # positions are kept in 32 bits
+            raise DataError(f"{judgments.n_documents:,} documents are too many to rank at once: evaluate them in parts")
+        self._scores = np.ascontiguousarray(self._grouping.gather(scores))
         self._orders: dict[tuple[str, str], npt.NDArray[np.int32]] = {}
 
     # What the supervision says
@@ -37,48 +39,43 @@ class RankedQueries:
     @property
     def has_grades(self) -> bool:
         """Whether documents carry grades."""
-        return isinstance(self._queries.supervision, Grades)
+        return isinstance(self._judgments.supervision, Grades)
 
     @cached_property
-    def _grades(self) -> Values:
+    def grades(self) -> Values:
         """Grades, each query's documents together."""
         if not self.has_grades:
-            kind = self._queries.supervision.kind
+            kind = self._judgments.supervision.kind
             raise DataError(f"this measure needs grades, but the queries have a {kind}")
-        return np.ascontiguousarray(self._grouping.gather(self._queries.y))
+        return np.ascontiguousarray(self._grouping.gather(self._judgments.y))
 
     @cached_property
     def _worth(self) -> Values:
         """Numbers that order the documents of a query as the supervision does: grades, or −rank."""
-        supervision = self._queries.supervision
+        supervision = self._judgments.supervision
         if isinstance(supervision, FullRanking):
             return -self._grouping.gather(supervision.ranks).astype(np.float64)
-        return self._grades
-
-    @cached_property
-    def _greatest(self) -> float:
-        return float(self._grades.max(initial=0.0))
+        return self.grades
 
     def _exponential(self, convention: Convention) -> bool:
         """Whether gains are 2^y − 1, having made sure that they are finite."""
         if convention.gain == "exponential":
-            self._check_greatest(LARGEST_GRADE, "2^y − 1 overflows: use gain='linear'")
+            check_greatest_grade(self._judgments, LARGEST_GRADE, "2^y − 1 overflows: use gain='linear'")
         return convention.gain == "exponential"
 
-    def _check_greatest(self, limit: float, problem: str) -> None:
-        if self._greatest > limit:
-            place = int(np.argmax(self._grades))
-            query = self._grouping.query_id(int(np.searchsorted(self._offsets, place, side="right")) - 1)
-            raise DataError(f"query {query!r} has a document of grade {self._greatest:g}, above {limit:g}: {problem}")
+    def query_id(self, q: int) -> Any:
+        """The id of the q-th query, as a plain Python value."""
+        return self._grouping.query_id(q)
 
     def any_relevant(self, level: float) -> npt.NDArray[np.bool_]:
         """Whether each query has a document of at least this grade."""
-        relevant = np.concatenate([[0], np.cumsum(self._grades >= level)])
-        return relevant[self._offsets[1:]] > relevant[self._offsets[:-1]]
+        relevant = np.concatenate([[0], np.cumsum(self.grades >= level)])
+        return relevant[self.offsets[1:]] > relevant[self.offsets[:-1]]
 
     # How the scores rank the documents
 
-    def _order(self, convention: Convention) -> npt.NDArray[np.int32]:
+    def order(self, convention: Convention) -> npt.NDArray[np.int32]:
+        """The documents of each query from the first place to the last; ~p where p is tied with the one after it."""
         ties = "expected" if convention.ties == "unbroken" else convention.ties
         key = (ties, convention.score_type)
         if key not in self._orders:
@@ -89,10 +86,7 @@ class RankedQueries:
         scores = self._scores.astype(np.float32).astype(np.float64) if score_type == "float32" else self._scores
         second, arrangement = self._second_keys(ties)
         order = np.empty(len(scores), np.int32)
-        for_query_ranges(
-            lambda first, last: sorting.rank_documents(scores, second, arrangement, self._offsets, first, last, order),
-            self._offsets,
-        )
+        sorting.rank_documents(scores, second, arrangement, self.offsets, 0, self._n_queries, order)
         return order
 
     def _second_keys(self, ties: str) -> tuple[Values, int]:
@@ -103,29 +97,29 @@ class RankedQueries:
             return np.zeros(0), sorting.KEEP_ORDER
         if ties == "doc_id":
             return -self._document_ranks(), sorting.BY_SECOND_KEY
-        if isinstance(self._queries.supervision, PreferenceGraph):
+        if isinstance(self._judgments.supervision, PreferenceGraph):
             raise ParameterError(f"ties={ties!r} needs documents with grades or ranks, not a preference graph")
         return (-self._worth if ties == "best" else self._worth), sorting.BY_SECOND_KEY
 
     def _document_ranks(self) -> Values:
         """Documents numbered by their ids; without ids, by their rows."""
-        doc_ids = self._queries.doc_ids
+        doc_ids = self._judgments.doc_ids
         numbers = np.arange(len(self._scores)) if doc_ids is None else np.unique(doc_ids, return_inverse=True)[1]
         return np.ascontiguousarray(self._grouping.gather(numbers.astype(np.float64)))
 
     # Measures by position
 
-    def _values(self, work: Callable[[int, int, Values], None]) -> Values:
-        out = np.empty(len(self._offsets) - 1)
-        for_query_ranges(lambda first, last: work(first, last, out), self._offsets)
-        return out
+    @property
+    def _n_queries(self) -> int:
+        return len(self.offsets) - 1
 
     def _run(self, kernel: Callable[..., None], convention: Convention, *arguments: Any) -> Values:
-        order, grades = self._order(convention), self._grades
-        return self._values(lambda first, last, out: kernel(grades, order, self._offsets, *arguments, first, last, out))
+        out = np.empty(self._n_queries)
+        kernel(self.grades, self.order(convention), self.offsets, *arguments, 0, self._n_queries, out)
+        return out
 
     def _discounts(self, convention: Convention) -> Values:
-        return convention.discounts(max(1, int(self._queries.sizes.max(initial=0))))
+        return convention.discounts(max(1, int(self._judgments.sizes.max(initial=0))))
 
     def dcg(self, cutoff: int | None, convention: Convention) -> Values:
         """DCG@k."""
@@ -184,27 +178,19 @@ class RankedQueries:
 
     def err(self, cutoff: int | None, convention: Convention) -> Values:
         """ERR@k."""
-        max_grade = self._greatest if convention.max_grade is None else float(convention.max_grade)
-        self._check_greatest(min(max_grade, LARGEST_GRADE), "ERR needs a max_grade that no document exceeds")
+        given = convention.max_grade
+        max_grade = self._judgments.whole.greatest_grade if given is None else float(given)
+        limit = min(max_grade, LARGEST_GRADE)
+        check_greatest_grade(self._judgments, limit, "ERR needs a max_grade that no document exceeds")
         return self._run(positional.expected_reciprocal_rank, convention, _depth(cutoff), max_grade)
 
     # Measures by pairs
 
     def _pairs(self, convention: Convention) -> Values:
         """The columns of `count_pairs` for every query."""
-        order = self._order(convention)
-        levels, codes = self._coded_worth
-        out = np.empty((len(self._offsets) - 1, pairwise.PAIR_COLUMNS))
-        for_query_ranges(
-            lambda first, last: pairwise.count_pairs(codes, levels, order, self._offsets, first, last, out),
-            self._offsets,
-        )
+        out = np.empty((self._n_queries, pairwise.PAIR_COLUMNS))
+        pairwise.count_pairs(self._worth, self.order(convention), self.offsets, 0, self._n_queries, out)
         return out
-
-    @cached_property
-    def _coded_worth(self) -> tuple[Values, npt.NDArray[np.int64]]:
-        levels, codes = np.unique(self._worth, return_inverse=True)
-        return levels, codes.astype(np.int64)
 
     def pairwise_error(self, cutoff: int | None, convention: Convention) -> Values:
         """(opposed + ½ tied) / pairs with different grades (paper G, eq. 2); NaN if there is no such pair."""
@@ -218,7 +204,7 @@ class RankedQueries:
         With ties="unbroken" the first factor leaves out pairs with one score: SciPy's τ_b.
         """
         counts = self._pairs(convention)
-        sizes = self._queries.sizes
+        sizes = self._judgments.sizes
         scored = sizes * (sizes - 1) / 2
         if convention.ties == "unbroken":
             scored = scored - counts[:, pairwise.SAME_SCORE]
@@ -227,10 +213,10 @@ class RankedQueries:
 
     def wpd(self, cutoff: int | None, convention: Convention) -> Values:
         """Σ a_ij [j above i], ties counting half (paper O, eq. 12); for grades a_ij = y_i − y_j, for ranks likewise."""
-        supervision = self._queries.supervision
+        supervision = self._judgments.supervision
         if not isinstance(supervision, PreferenceGraph):
             return self._pairs(convention)[:, pairwise.DISAGREEMENT].copy()
-        order = self._order(convention)
+        order = self.order(convention)
         tie_of_grouped = np.empty(len(order), np.int64)
         ends_tie = (order >= 0).astype(np.int64)  # a negative entry is tied with the one after it
         tie_of_grouped[np.where(order < 0, ~order, order)] = np.cumsum(ends_tie) - ends_tie
@@ -238,26 +224,26 @@ class RankedQueries:
         above, below = tie[supervision.preferred], tie[supervision.other]
         cost = supervision.weights * np.where(below < above, 1.0, np.where(below == above, 0.5, 0.0))
         query = self._grouping.codes[supervision.preferred]
-        return np.bincount(query, weights=cost, minlength=len(self._offsets) - 1).astype(np.float64)
+        return np.bincount(query, weights=cost, minlength=self._n_queries).astype(np.float64)
 
     def zero_one(self, cutoff: int | None, convention: Convention) -> Values:
         """1 if the order is not one that the supervision allows (paper O, eq. 13); in expectation over ties."""
-        order, worth = self._order(convention), np.ascontiguousarray(self._worth)
-        return 1 - self._values(
-            lambda first, last, out: pairwise.chance_of_perfect_order(worth, order, self._offsets, first, last, out)
-        )
+        chance = np.empty(self._n_queries)
+        pairwise.chance_of_perfect_order(self._worth, self.order(convention), self.offsets, 0, self._n_queries, chance)
+        return 1 - chance
 
 
-def _checked_scores(scores: npt.ArrayLike, queries: Queries) -> Values:
+def checked_scores(scores: npt.ArrayLike, judgments: Judgments) -> Values:
+    """One number for each document, in the order of the rows: infinite ones are allowed, NaN is not."""
     checked = real_numbers(scores, "scores")
     if checked.ndim == 2 and checked.shape[1] == 1:
         checked = checked[:, 0]
-    if checked.shape != (queries.n_documents,):
+    if checked.shape != (judgments.n_documents,):
         given = f"{len(checked)} scores" if checked.ndim == 1 else f"scores of shape {checked.shape}"
-        raise DataError(f"there are {queries.n_documents} documents, but {given}")
+        raise DataError(f"there are {judgments.n_documents} documents, but {given}")
     if np.isnan(checked).any():
         row = int(np.argmax(np.isnan(checked)))
-        raise DataError(f"row {row} (query {queries.grouping.query_of_row(row)!r}): the score is NaN")
+        raise DataError(f"row {row} (query {judgments.grouping.query_of_row(row)!r}): the score is NaN")
     return checked
 
 

@@ -1,85 +1,63 @@
-"""What all rankers share: taking data in, scoring, ranking, and measuring, as scikit-learn estimators do."""
+"""What all rankers share beside scoring: taking training data in, as scikit-learn estimators do."""
 
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-
-from rankwright.arrays import validated_features
-from rankwright.data.centred import check_features
+from rankwright.checks import check_choice
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
-from rankwright.data.learnable import nothing_to_learn
+from rankwright.data.finite import check_features
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.queries import Queries
-from rankwright.data.width import check_width
-from rankwright.errors import DataError, ParameterError
-from rankwright.judgments.grouping import Grouping
-from rankwright.losses.loss import counting_weights
-from rankwright.measures.evaluation import evaluate
-from rankwright.measures.measure import Measure
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
+from rankwright.errors import ParameterError
+from rankwright.models.learned import checked_weights
+from rankwright.models.linear_model import LinearModel, LinearScorer
+from rankwright.models.model import about
+from rankwright.models.scorer import Scorer
 from rankwright.preparation.formula import Formula
-from rankwright.preparation.missing import MISSING, MissingName, has_missing
+from rankwright.preparation.missing import MISSING, MissingName
 from rankwright.preparation.preparation import Preparation, unscaled_preparation
-from rankwright.rankers.learned import checked_weights
-from rankwright.selection.search import optional_measures
-from rankwright.types import Array
+from rankwright.rankers.first_look import first_look
 
 
-class Ranker(BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn estimator that scores documents; ``qid`` names the query of each row."""
+class Ranker(Scorer):
+    """A scikit-learn estimator that learns to score documents; ``qid`` names the query of each row."""
 
-    predicts_queries = True  # so `evaluate` may give it Queries, whose features have names
-
-    __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn wants plain class attributes
-    __metadata_request__score = {"qid": True}  # noqa: RUF012
-
-    # Subclasses give these, and their parameters, by __init__.
-    measures: Any
-    convention: Any
-
-    n_features_in_: int
-    _n_training_queries = 1
-    _seen_queries: dict[str, list[Fingerprints]]  # what it was trained on ("train"), and chosen by ("valid")
+    _takes_powers = False  # of features, so that they must not be too large
 
     def _training_queries(
         self, X: Any, y: Any, qid: Any, group: Any = None, *, reset: bool = True, are_all: bool = True
-    ) -> Queries:
+    ) -> AnyQueries:
         """Queries as given, or made of X, y and qid or group; notes (``reset``) or checks number and names of features.
 
         Warns of rows that nothing divides into queries, and of queries that no order can be learned from, unless more
         are to come.
         """
         queries = self._given_queries(X, y, qid, group, reset=reset)
-        if not isinstance(X, Queries):
+        if isinstance(queries, Queries) and queries is not X:
             warn_of_one_query(queries)
-        check_width(queries)
+        look = first_look(queries, takes_powers=self._takes_powers)
         self._n_training_queries = queries.n_queries
         before = [] if reset else self._seen_queries["train"]
-        self._seen_queries = {"train": [*before, query_fingerprints(queries)], "valid": []}
-        why = nothing_to_learn(queries) if are_all else None
-        if why is not None:
-            warnings.warn(f"nothing can be learned: {why}", stacklevel=4)
+        self._seen_queries = {"train": [*before, look.fingerprints], "valid": []}
+        if are_all and look.nothing_to_learn is not None:
+            warnings.warn(f"nothing can be learned: {look.nothing_to_learn}", stacklevel=4)
         if reset:
-            self._note_preparation(queries)
+            self._note_preparation(queries, has_missing=look.has_missing)
         return self._prepared(queries)
 
-    def _note_preparation(self, queries: Queries) -> None:
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
         """Note what is to be done to the features of all queries, from those of the training data."""
 
-    def _prepared(self, queries: Queries) -> Queries:
+    def _prepared(self, queries: AnyQueries) -> AnyQueries:
         """The queries with the features that are trained on."""
         return queries
 
-    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
-        if isinstance(X, Queries):
+    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> AnyQueries:
+        if isinstance(X, Queries | StreamedQueries):
             check_comes_alone(y, qid, group)
             if reset:
                 note_features(self, X)
@@ -90,168 +68,43 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         x = self._validated(X, reset=reset)
         return Queries(x, y, qid, group=group, feature_names=getattr(self, "feature_names_in_", None))
 
-    def _check_has_grades(self, y: Any) -> None:
-        if y is None:
-            name = type(self).__name__
-            raise ParameterError(f"y is missing: {name} requires y to be passed, but the target y is None")
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        """X as a float array or CSR. NaN and infinity pass here; where they would count, their place is told."""
-        return validated_features(self, X, reset=reset)
-
-    def _validation_queries(self, valid: Any) -> Queries | None:
+    def _validation_queries(self, valid: Any) -> AnyQueries | None:
         if valid is None:
             return None
-        if not isinstance(valid, Queries):
+        if not isinstance(valid, Queries | StreamedQueries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         check_noted_features(self, valid, "valid", "the training data")
-        self._seen_queries["valid"].append(query_fingerprints(valid))
+        parts = [valid] if isinstance(valid, Queries) else valid.parts()
+        self._seen_queries["valid"] += [self._checked_fingerprints(part) for part in parts]
+        return self._prepared(valid)
+
+    def _checked_fingerprints(self, valid: Queries) -> Fingerprints:
         prepared = self._prepared(valid)
+        assert isinstance(prepared, Queries)
         check_features(prepared, "valid: ")
-        return prepared
-
-    def predict(self, X: Any) -> Array:
-        """One score for each row of X, which may be `Queries`: the higher, the better its place.
-
-        Where both the training data and the queries name their features, columns are picked by name.
-        """
-        return self._predicted(X, X.grouping if isinstance(X, Queries) else None)
-
-    def _predicted(self, X: Any, grouping: Grouping | None) -> Array:
-        """The scores of rows, whose queries may be known."""
-        check_is_fitted(self)
-        x = self._columns_of(X) if isinstance(X, Queries) else self._validated(X, reset=False)
-        scores = self._scores(x, grouping)
-        self._check_scores(scores, x)
-        return scores
-
-    def _columns_of(self, queries: Queries) -> Any:
-        """The features of the training data, in their order."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and queries.has_feature_names:
-            if tuple(names) == queries.feature_names:
-                return queries.X
-            columns = {name: column for column, name in enumerate(queries.feature_names)}
-            missing = next((name for name in names if name not in columns), None)
-            if missing is not None:
-                raise DataError(
-                    f"there is no feature {missing!r}, which the model needs: read frames and files with for_model=, "
-                    "which also encodes columns of text as they were for training"
-                )
-            return queries.X[:, [columns[name] for name in names]]
-        if queries.n_features != self.n_features_in_:
-            raise DataError(f"there are {queries.n_features} features, but the model has {self.n_features_in_}")
-        return queries.X
-
-    @abstractmethod
-    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
-        """Scores of rows whose number of features has been checked, and whose queries may be known."""
-
-    def _check_scores(self, scores: Array, x: Any) -> None:
-        """A score is finite if the features that it depends on are."""
-        if not np.isfinite(scores).all():
-            row = int(np.argwhere(~np.isfinite(scores))[0][-1])
-            values = x[[row]].toarray()[0] if sp.issparse(x) else x[row]
-            names = getattr(self, "feature_names_in_", [f"f{column + 1}" for column in range(len(values))])
-            raise DataError(f"row {row}: {self._told_of_score(values, names)}")
-
-    def _told_of_score(self, values: Array, names: Any) -> str:
-        """Why a document with these features has no finite score."""
-        infinite = np.flatnonzero(np.isinf(values))
-        if len(infinite):
-            return f"feature {str(names[infinite[0]])!r} is {values[infinite[0]]:g}, but scores need finite numbers"
-        missing = np.flatnonzero(np.isnan(values))
-        if len(missing):
-            return f"feature {str(names[missing[0]])!r} is missing (NaN). {self._why_missing_is_refused()}"
-        return "the score overflows"
-
-    def _why_missing_is_refused(self) -> str:
-        return f"{type(self).__name__} does not take missing values: fill them in first"
-
-    def rank(self, X: Any, qid: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
-        """The place of each row within its query, 1 = best; of rows with equal scores, the first comes first.
-
-        X may be `Queries`, which bring qid with them.
-        """
-        grouping = X.grouping if isinstance(X, Queries) else Grouping(qid, _n_rows(X))
-        scores = self._predicted(X, grouping)
-        order = np.lexsort((-scores, grouping.codes))
-        ranks = np.empty(len(scores), np.int64)
-        ranks[order] = np.arange(len(scores)) - np.repeat(grouping.offsets[:-1], np.diff(grouping.offsets)) + 1
-        return ranks
-
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        qid: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> float:
-        """The mean over queries of the first of ``measures`` (nDCG @ 10 if there are none); an error is negated.
-
-        X may be `Queries`, which bring y and qid with them. ``sample_weight`` weighs queries: a number for each of
-        them, in the order of their first rows, or one for each row.
-        """
-        measure = (self._told_measures() or optional_measures("ndcg@10"))[0]
-        queries = X if isinstance(X, Queries) else self._graded_queries(y, qid)
-        told = evaluate(self._predicted(X, queries.grouping), queries, measure, self.convention)
-        value = told.means[measure]
-        if sample_weight is not None:
-            value = _weighted_mean(told.values[measure], counting_weights(queries, sample_weight))
-        return -value if measure.lower_is_better else value
-
-    def _graded_queries(self, y: Any, qid: npt.ArrayLike | None) -> Queries:
-        """The queries that scores are measured on; tells if it looks as if qid got lost on its way here."""
-        self._check_has_grades(y)
-        if qid is None and self._n_training_queries > 1:
-            warnings.warn(
-                f"score was given no qid, so all rows count as one query, but there were {self._n_training_queries} "
-                "queries in training. scikit-learn's tools hand qid on to score only with metadata routing: "
-                "sklearn.set_config(enable_metadata_routing=True)",
-                stacklevel=3,
-            )
-        return Queries(None, y, qid)
-
-    def _told_measures(self) -> tuple[Measure, ...]:
-        return optional_measures(self.measures)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.positive_only = True  # grades may be 0, but not below
-        return tags
+        return query_fingerprints(valid)
 
 
-def _weighted_mean(values: Array, weights: Array) -> float:
-    """That of the values that count, which NaN do not; NaN if none does."""
-    counted = ~np.isnan(values) & (weights > 0)
-    return float(np.average(values[counted], weights=weights[counted])) if counted.any() else float("nan")
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-class LinearRanker(Ranker):
+class LinearRanker(LinearScorer, Ranker):
     """Scores are x · coef_ + intercept_, if it has one. Whoever needs the weights of a ranker asks for its `formula`.
 
     Missing values of the training data are filled in, and a column of its own tells where a feature was missing:
     ``coef_`` then has a weight for each such column behind those of the features, and ``preparation_`` tells which.
     """
 
-    coef_: Array
     missing: MissingName
     preparation_: Preparation | None = None
 
-    def _note_preparation(self, queries: Queries) -> None:
-        if self.missing not in MISSING:
-            raise ParameterError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {self.missing!r}")
-        is_complete = not has_missing(queries.X)
-        self.preparation_ = None if is_complete else unscaled_preparation(queries, missing=self.missing)
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
+        check_choice("missing", self.missing, MISSING)
+        self.preparation_ = unscaled_preparation(queries, missing=self.missing) if has_missing else None
 
-    def _prepared(self, queries: Queries) -> Queries:
-        return queries if self.preparation_ is None else self.preparation_.prepared(queries)
+    def _prepared(self, queries: AnyQueries) -> AnyQueries:
+        if self.preparation_ is None:
+            return queries
+        if isinstance(queries, StreamedQueries):
+            return queries.mapped(self.preparation_.prepared)
+        return self.preparation_.prepared(queries)
 
     def formula(self) -> Formula:
         """What the scores of features are computed by, as `predict` takes them, whatever was done to them in training.
@@ -263,13 +116,6 @@ class LinearRanker(Ranker):
             return Formula(weights, intercept)
         return self.preparation_.fold(weights, intercept)
 
-    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
-        return self.formula().scores(x, grouping)
-
-    def _why_missing_is_refused(self) -> str:
-        return "The training data had none missing, so nothing is known to put in its place: fill it in first"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def model(self) -> LinearModel:
+        """What it has learned, apart from how it was trained."""
+        return LinearModel.of(self.formula(), **about(self)).with_memory_of(self)

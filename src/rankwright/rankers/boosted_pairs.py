@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice
 from rankwright.data.queries import Queries
-from rankwright.errors import ParameterError
 from rankwright.judgments.supervision import PreferenceGraph
 from rankwright.losses.pairwise import levels_of
 from rankwright.machine.threads import for_query_ranges
@@ -41,7 +41,7 @@ class PairsOfLevels(BoostedPairs):
     """All pairs of documents of a query with different grades or ranks, in time linear in the documents."""
 
     def __init__(self, queries: Queries, weights: Array, *, per_query: bool) -> None:
-        levels, grouping = levels_of(queries), queries.grouping
+        levels, grouping = levels_of(queries.judgments), queries.grouping
         query = np.repeat(np.arange(queries.n_queries), queries.sizes)
         by_level = np.lexsort((levels.of_document, query))
         self.rows = by_level if grouping.order is None else grouping.order[by_level]
@@ -99,8 +99,7 @@ class PairsOfGraph(BoostedPairs):
 
 def boosted_pairs(queries: Queries, weights: Array, pair_weights: PairWeights) -> BoostedPairs:
     """The pairs of these queries, where queries have weights; pairs weigh 1, or one over their number in the query."""
-    if pair_weights not in PAIR_WEIGHTS:
-        raise ParameterError(f"weights must be one of {', '.join(map(repr, PAIR_WEIGHTS))}, not {pair_weights!r}")
+    check_choice("weights", pair_weights, PAIR_WEIGHTS)
     kind = PairsOfGraph if isinstance(queries.supervision, PreferenceGraph) else PairsOfLevels
     return kind(queries, weights, per_query=pair_weights == "per-query")
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
-from rankwright.preparation.formula import linear_scores
 from rankwright.preparation.missing import MissingName
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker, Ranker
+from rankwright.selection.judging import Judge
 from rankwright.selection.search import (
     Estimate,
     Rule,
@@ -23,6 +25,7 @@ from rankwright.selection.search import (
     checked_alphas,
     checked_rule,
     estimates,
+    given_alphas,
     optional_measures,
 )
 from rankwright.types import Array
@@ -56,8 +59,7 @@ class ClosedFormRanker(Ranker):
         lqo: list[dict[Measure, Estimate]] = []
         told: list[dict[Measure, Estimate]] = []
         if held_out is not None:
-            scores = self._score_path(held_out.X, weights)
-            told = [estimates(row, held_out, measures, convention) for row in scores]
+            told = self._judged(held_out, weights, Judge(measures, convention))
         elif len(alphas) > 1:
             scores = self._held_out_scores(queries, alphas)
             lqo = [estimates(row, queries, measures, convention) for row in scores]
@@ -82,8 +84,12 @@ class ClosedFormRanker(Ranker):
         """The weights for every λ."""
 
     @abstractmethod
-    def _score_path(self, x: Any, weights: Array) -> Array:
-        """Scores (λ × rows) with the weights for every λ."""
+    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
+        """What measures say of the weights for every λ."""
+
+    def path(self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike) -> Array:
+        """The weights of training columns for each λ (λ × columns), in the order given; nothing is judged or chosen."""
+        return self._solve(self._training_queries(queries, None, None), given_alphas(alphas))
 
     @abstractmethod
     def _leave_out(self, queries: Queries, alphas: Array) -> Array:
@@ -112,8 +118,8 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
         self.rule = rule
         self.missing = missing
 
-    def _score_path(self, x: Any, weights: Array) -> Array:
-        return linear_scores(x, weights.T).T
+    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
+        return judge.estimates(judge.values(queries, weights))
 
     def _keep(self, weights: Array) -> None:
         self.coef_ = weights

@@ -8,14 +8,19 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.centred import CentredQueries, centred, check_magnitude
+from rankwright.arrays import finite_numbers
+from rankwright.checks import check_bool, check_choice, check_whole, is_number
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judgments
 from rankwright.machine.threads import map_in_order
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.formula import linear_scores
 from rankwright.preparation.missing import MissingName
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
@@ -120,6 +125,8 @@ class GreedyRankRLS(LinearRanker):
     True
     """
 
+    _takes_powers = True
+
     def __init__(
         self,
         alpha: float | Search = 1.0,
@@ -161,12 +168,12 @@ class GreedyRankRLS(LinearRanker):
         *,
         group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Select features and learn their weights.
 
         X may be `Queries`, which bring y and qid with them. ``group`` is how many rows each query has, instead of qid.
-        ``progress(done, total)`` is called after each step.
+        ``progress`` is called with `Progress` after each step.
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
@@ -176,18 +183,16 @@ class GreedyRankRLS(LinearRanker):
                 "greedy selection leaves queries out, so it needs at least two of them: give qid or group "
                 f"(n_queries={queries.n_queries}, n_samples={queries.n_documents})"
             )
-        if self.tell not in ("all", "deciding"):
-            raise ParameterError(f"tell must be 'all' or 'deciding', not {self.tell!r}")
+        check_choice("tell", self.tell, ("all", "deciding"))
         held_out, tell_all = self._validation_queries(valid), self.tell == "all"
         recorder = _Recorder(queries, held_out, measures, convention, tell_all=tell_all)
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
-        check_magnitude(queries)
-        data = centred(queries)
+        data = CentredSums(engine_of(queries))
         selector = self._selector(data, plan, recorder)
         paths = []
         for position, alpha in enumerate(alphas):
-            tell = _progress(progress, position * plan.n_features, len(alphas) * plan.n_features)
+            tell = _counting(progress, position, len(alphas), plan.n_features)
             paths.append(self._path(selector, plan, float(alpha), recorder, tell))
         self._keep(paths, sizes, measures, rule, queries.n_features)
         self.passes_ = data.passes
@@ -233,9 +238,8 @@ class GreedyRankRLS(LinearRanker):
             (range(1, n + 1) if wanted.values is None else wanted.values) if isinstance(wanted, Search) else [wanted]
         )
         for value in values:
-            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if not number or not value >= 1 or value != np.floor(value):
-                raise ParameterError(f"n_features must be a whole number of at least 1, or search(…), not {wanted!r}")
+            whole = int(value) if is_number(value) and np.isfinite(value) and value == np.floor(value) else value
+            check_whole("n_features", whole, 1, or_else="search(…)")  # 3.0 will do, as a search holds floats
             if value > n:
                 raise ParameterError(f"n_features is {value:g}, but there are only {n} features")
         return frozenset(int(value) for value in values)
@@ -247,13 +251,10 @@ class GreedyRankRLS(LinearRanker):
             if len(named) != 1:
                 raise ParameterError(f"criterion must be 'squared-error' or one measure, not {self.criterion!r}")
             criterion = HeldOutMeasure(named[0], convention)
-        if not isinstance(self.floating, bool | np.bool_):
-            raise ParameterError(f"floating must be True or False, not {self.floating!r}")
+        check_bool("floating", self.floating)
         for name, least in (("candidates", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= least):
-                raise ParameterError(f"{name} must be a whole number of at least {least}, or None, not {value!r}")
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least, or_else="None")
         return SearchPlan(criterion, size, self._costs(queries), bool(self.floating), self.candidates)
 
     def _costs(self, queries: Queries) -> Array:
@@ -269,19 +270,12 @@ class GreedyRankRLS(LinearRanker):
                 what = f"has no cost for {missing[0]!r}" if missing else f"names {min(unknown)!r}, which is no feature"
                 raise ParameterError(f"feature_costs {what}")
             given = [given[name] for name in names]
-        try:
-            costs = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            costs = np.zeros(0)
-        if costs.shape != (n,) or not np.all((costs > 0) & np.isfinite(costs)):
-            raise ParameterError(f"feature_costs must give a finite number above 0 for each of the {n} features")
+        costs = finite_numbers("feature_costs", given, n, "feature", above=0)
         return costs if self.preparation_ is None else self.preparation_.of_columns(costs)
 
-    def _selector(self, data: CentredQueries, plan: SearchPlan, recorder: _Recorder) -> Selector:
-        if self.fitting not in ("pre", "back"):
-            raise ParameterError(f"fitting must be 'pre' or 'back', not {self.fitting!r}")
-        if self.method not in ("auto", *_SELECTORS):
-            raise ParameterError(f"method must be one of 'auto', 'gram', 'stream', 'direct', not {self.method!r}")
+    def _selector(self, data: CentredSums, plan: SearchPlan, recorder: _Recorder) -> Selector:
+        check_choice("fitting", self.fitting, ("pre", "back"))
+        check_choice("method", self.method, ("auto", *_SELECTORS))
         if self.fitting == "back" and self.method != "auto":
             raise ParameterError("method is about fitting='pre': leave it at 'auto' for fitting='back'")
         by_measure = isinstance(plan.criterion, HeldOutMeasure)
@@ -292,14 +286,14 @@ class GreedyRankRLS(LinearRanker):
             )
         return kind(data, plan.n_features, can_drop=plan.floating)
 
-    def _method(self, data: CentredQueries, plan: SearchPlan, by_measure: bool) -> str:
+    def _method(self, data: CentredSums, plan: SearchPlan, by_measure: bool) -> str:
         """The fastest one that fits: by the sizes of X, of the Gram matrices, and of the state."""
         if self.method != "auto":
             return self.method
-        x, n = data.queries.X, data.n_features
+        n = data.n_features
         if plan.n_candidates is not None and plan.n_candidates * plan.n_features < n and not by_measure:
             return "direct"
-        data_bytes = x.data.nbytes if data.is_sparse else x.nbytes
+        data_bytes = data.feature_bytes
         per_feature = 8 * data.n_queries * n
         if 2 * per_feature * plan.n_features > max(_STATE_BYTES, 2 * data_bytes) and not by_measure:
             return "direct"
@@ -322,9 +316,10 @@ class _Recorder:
         tell_all: bool,
     ) -> None:
         self.queries, self._tell_all = queries, tell_all
+        self._grouped_judgments = queries.judgments.run(0, queries.n_queries)
         self._valid, self._measures, self._convention = valid, measures, convention
         self._steps: list[Step] = []
-        self._waiting: list[tuple[Array, Queries, dict[Measure, Estimate]]] = []
+        self._waiting: list[tuple[Array, Judgments, dict[Measure, Estimate]]] = []
         self._waiting_bytes = 0
 
     def note(
@@ -344,20 +339,21 @@ class _Recorder:
         )
         self._steps.append(step)
         if self._measures and (self._tell_all or self._valid is None):
-            self._wait_for(selector.held_out_scores(selector.selected.weights()), self.queries, step.lqo)
+            held_out = selector.held_out_scores(selector.selected.weights())
+            self._wait_for(held_out, self._grouped_judgments, step.lqo)
         if self._measures and self._valid is not None:
-            self._wait_for(linear_scores(self._valid.X[:, features], weights), self._valid, step.valid)
+            self._wait_for(linear_scores(self._valid.X[:, features], weights), self._valid.judgments, step.valid)
 
-    def _wait_for(self, scores: Array, queries: Queries, told: dict[Measure, Estimate]) -> None:
-        self._waiting.append((scores, queries, told))
+    def _wait_for(self, scores: Array, judgments: Judgments, told: dict[Measure, Estimate]) -> None:
+        self._waiting.append((scores, judgments, told))
         self._waiting_bytes += scores.nbytes
         if self._waiting_bytes > _WAITING_BYTES:
             self._measure()
 
     def _measure(self) -> None:
-        def measure(waiting: tuple[Array, Queries, dict[Measure, Estimate]]) -> None:
-            scores, queries, told = waiting
-            told.update(estimates(scores, queries, self._measures, self._convention))
+        def measure(waiting: tuple[Array, Judgments, dict[Measure, Estimate]]) -> None:
+            scores, judgments, told = waiting
+            told.update(estimates(scores, judgments, self._measures, self._convention))
 
         for _ in map_in_order(measure, self._waiting):
             pass
@@ -370,7 +366,8 @@ class _Recorder:
         return steps
 
 
-def _progress(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int], None]:
+def _counting(progress: Tell | None, position: int, n_alphas: int, most: int) -> Callable[[int], None]:
+    """Tells how many features are selected for the λ at this position: all take as many."""
     if progress is None:
         return lambda size: None
-    return lambda size: progress(before + size, total)
+    return lambda size: progress(Progress(f"feature {size} of {most}", position * most + size, n_alphas * most))

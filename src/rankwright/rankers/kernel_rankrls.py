@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwright.data.centred import CentredQueries, centred, check_features, check_magnitude
+from rankwright.checks import check_choice
+from rankwright.data.finite import check_features, check_magnitude
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, in_memory
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
+from rankwright.measures.measure import Measure
+from rankwright.models.model import NoModel
 from rankwright.rankers.closed_form import ClosedFormRanker
-from rankwright.selection.search import Rule, Search
+from rankwright.selection.judging import Judge
+from rankwright.selection.search import Estimate, Rule, Search, estimates
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
 from rankwright.solvers.ridge import NotPositiveDefinite, ShiftedSystems
 from rankwright.types import Array
@@ -74,22 +81,28 @@ class KernelRankRLS(ClosedFormRanker):
         self.convention = convention
         self.rule = rule
 
-    def _scores(self, x: Any, grouping: Grouping | None) -> Array:
+    def model(self) -> NoReturn:
+        """Refuse: its scores are sums over the training documents, which a model is to do without."""
+        raise NoModel("a kernel ranker needs its training data to score with")
+
+    def scores(self, x: Any, grouping: Grouping | None) -> Array:
+        """Sums of kernels over the training documents."""
         scores: Array = self._kernel(_plain(x)) @ self.dual_coef_ if np.isfinite(_values(x)).all() else _nan_rows(x)
         return scores
 
     def _kernel(self, x: Any) -> Array:
         """k between the rows of x and the training documents."""
         own = callable(self.kernel)
-        if not own and self.kernel not in KERNELS:
-            raise ParameterError(f"kernel must be one of {', '.join(KERNELS)}, or a function, not {self.kernel!r}")
+        if not own:
+            check_choice("kernel", self.kernel, KERNELS, or_else="a function")
         parameters = {} if own else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(matrix, dtype=np.float64)
 
-    def _training_matrix(self, queries: Queries) -> tuple[CentredQueries, Array]:
+    def _training_matrix(self, given: AnyQueries) -> tuple[CentredSums, Array]:
         """The kernel matrix of the training documents, each query's documents together."""
-        data = centred(queries)
+        queries = in_memory(given, "KernelRankRLS", "RankRLS")
+        data, order = CentredSums(engine_of(queries)), queries.grouping.order
         check_features(queries)
         check_magnitude(queries)
         self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
@@ -98,7 +111,7 @@ class KernelRankRLS(ClosedFormRanker):
         if overflows.any():
             row = int(np.argmax(overflows.sum(axis=1)))  # others overflow beside it alone
             raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
-        return data, matrix if queries.grouping.order is None else matrix[np.ix_(data.rows, data.rows)]
+        return data, matrix if order is None else matrix[np.ix_(order, order)]
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
         data, matrix = self._training_matrix(queries)
@@ -114,9 +127,10 @@ class KernelRankRLS(ClosedFormRanker):
         dual += systems.solve(data.target[:, None] - centred_matrix @ dual - dual * alphas)
         return np.stack([queries.grouping.scatter(row) for row in data.centre(dual).T])
 
-    def _score_path(self, x: Any, weights: Array) -> Array:
-        scores: Array = weights @ self._kernel(_plain(x)).T
-        return scores
+    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
+        valid = in_memory(queries, "KernelRankRLS", "RankRLS")
+        scores = weights @ self._kernel(_plain(valid.X)).T
+        return [estimates(row, valid, judge.measures, judge.convention) for row in scores]
 
     def _keep(self, weights: Array) -> None:
         self.dual_coef_ = weights

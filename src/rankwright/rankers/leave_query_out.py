@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.evaluation import Evaluation, evaluate
 from rankwright.measures.conventions import Convention
-from rankwright.measures.evaluation import Evaluation, evaluate
 from rankwright.measures.measure import Measure
 from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.closed_form import ClosedFormRanker
+from rankwright.rankers.first_look import first_look
 from rankwright.selection.search import checked_alphas, given_alphas
 
 
@@ -65,9 +67,8 @@ def leave_query_out(
         raise ParameterError(
             f"ranker must be RankRLS, KernelRankRLS or RegressionRanker, which have a closed form, not {ranker!r}"
         )
-    if not isinstance(queries, Queries):
-        raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
+    checked_queries(queries)
     values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
     untrained = clone(ranker)
-    untrained._note_preparation(queries)
+    untrained._note_preparation(queries, has_missing=first_look(queries, takes_powers=False).has_missing)
     return HeldOut(values, untrained._held_out_scores(untrained._prepared(queries), values), queries)

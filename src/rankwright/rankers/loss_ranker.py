@@ -8,14 +8,17 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from rankwright.data.centred import check_features, check_magnitude
-from rankwright.data.products import FeatureProducts
+from rankwright.data.finite import check_features
+from rankwright.data.part import Part
+from rankwright.data.streams.streamed import in_memory
+from rankwright.engines.engine import Engine
 from rankwright.errors import ParameterError
-from rankwright.losses.pairwise import MarginLosses
+from rankwright.evaluation.tables import regularisation
 from rankwright.losses.phi import huber_hinge
 from rankwright.machine.blas import one_thread_per_call
+from rankwright.progress import Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS
-from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
+from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.selection.search import Search, checked_alphas
 from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
@@ -43,14 +46,15 @@ class LossRanker(PathRanker):
     _solvers = ("newton", "sgd")
     _stream: Stream
 
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest, each one the start of the next."""
-        losses = task.loss.on(task.queries, task.weights)
+        loss = task.sent_loss()
         solutions: list[Solution] = []
         with one_thread_per_call():  # products of vectors are over before other threads have woken
-            for alpha in alphas[::-1].tolist():
-                objective = LinearObjective(features, losses, alpha, task.center)
-                watch = Watch(self, task, objective, progress)
+            for done, alpha in enumerate(alphas[::-1].tolist()):
+                objective = LinearObjective(engine, loss, alpha, task.center)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, objective, tell)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
         return solutions[::-1]
 
@@ -65,7 +69,7 @@ class LossRanker(PathRanker):
         """The weights for one λ, from those for the one before."""
         if self.solver == "sgd":
             solution = self._descend(objective, previous, watch)
-        elif isinstance(objective.losses, MarginLosses) and not objective.losses.phi.is_smooth:
+        elif not objective.loss.is_smooth:
             solution = self._smoothed(objective, previous, watch)
         else:
             solution = self._newton(objective, previous, watch)
@@ -102,15 +106,17 @@ class LossRanker(PathRanker):
 
     def _descend(self, objective: LinearObjective, previous: Solution | None, watch: Watch) -> Solution:
         """Averaged stochastic gradient descent, until the mean is good enough or epochs are over."""
-        features, losses = objective.features, objective.losses
+        whole = objective.engine.whole("solver='sgd' goes through the queries in random order: use solver='newton'")
+        losses = objective.loss.on(whole)
         random = check_random_state(self.random_state)
         start = previous.weights if previous else objective.center
         objective.at(start)  # refuses features that are not finite, which would stay in the weights
         stream = Stream.start(start, objective.center, objective.alpha)
         epochs = self.max_iter or _MOST_STEPS["sgd"]
         for epoch in range(1, epochs + 1):
-            order = random.permutation(features.n_queries)
-            stream.follow(features, losses, order, features.n_queries, average=epoch > 1)
+            order = random.permutation(whole.n_queries)
+            stream.follow(whole.products, losses, order, whole.n_queries, average=epoch > 1)
+            objective.engine.passes += 1
             point = objective.at(stream.mean.copy())
             gap = objective.gap(point)
             converged = gap <= self.tol * point.value
@@ -134,16 +140,16 @@ class LossRanker(PathRanker):
         if not is_new and alpha != self._stream.alpha:
             raise ParameterError(f"alpha was {self._stream.alpha:g} when the stream began, and cannot become {alpha:g}")
         queries = self._training_queries(X, y, qid, group, reset=is_new, are_all=False)
+        queries = in_memory(queries, "partial_fit", "fit, or give partial_fit one part after the other")
         check_features(queries)  # once it is in the weights it stays
-        check_magnitude(queries)
-        features, losses = FeatureProducts(queries), loss.on(queries)
+        part = Part(queries)
         if is_new:
             self._forget_fit()
             center = self._center(queries.n_features)
             self._stream, self.n_queries_seen_ = Stream.start(center, center, alpha), 0
         order = check_random_state(self.random_state).permutation(queries.n_queries)
         self.n_queries_seen_ += queries.n_queries
-        self._stream.follow(features, losses, order, self.n_queries_seen_)
+        self._stream.follow(part.products, loss.on(part.judgments), order, self.n_queries_seen_)
         self.coef_, self.alpha_ = self._stream.mean.copy(), alpha
         return self
 
@@ -168,10 +174,9 @@ def _start_where_it_curves(objective: LinearObjective, first: LinearPoint) -> Li
 
     With a unit margin, a Huber hinge of h = 1 curves at ties: steps down that one lead to where the corner of ours is.
     """
-    losses = objective.losses
-    if not isinstance(losses, MarginLosses) or losses.phi.name != "huber-hinge":
+    if objective.loss.phi_name != "huber-hinge":
         return None
-    rounder = LinearObjective(objective.features, losses.with_phi(huber_hinge(1.0)), objective.alpha, objective.center)
+    rounder = objective.with_loss(objective.loss.with_phi(huber_hinge(1.0)))
     start = rounder.at(first.weights)
     enough = _START_TOLERANCE * float(np.linalg.norm(start.gradient))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rankwright.errors import ParameterError
+from rankwright.checks import check_bool, check_whole
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import OrderPreservingLoss
 from rankwright.losses.pointwise import SquaredLoss
@@ -97,16 +97,15 @@ class OrderPreservingRanker(LossRanker):
         self.missing = missing
 
     def _loss(self) -> Loss:
-        if not isinstance(self.normalize, bool):
-            raise ParameterError(f"normalize must be True or False, not {self.normalize!r}")
+        check_bool("normalize", self.normalize)
         target = (self.standardize, self._cutoff(), self.normalize, self._judging_convention())
         return SquaredLoss(*target) if self.loss == "squared" else OrderPreservingLoss(self.loss, *target)
 
     def _cutoff(self) -> int | None:
         """K as given, or that of the measure that judges, where the standardisation has one."""
         if self.cutoff != "measure":
-            if isinstance(self.cutoff, str):
-                raise ParameterError(f"cutoff must be 'measure', a whole number or None, not {self.cutoff!r}")
+            if self.cutoff is not None:
+                check_whole("cutoff", self.cutoff, 1, or_else="'measure' or None")
             return self.cutoff
         judge = self._judge()
         return judge.cutoff if judge is not None and self.standardize in ("dcg", "ndcg") else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -12,34 +12,37 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwright.data.centred import check_magnitude
-from rankwright.data.products import FeatureProducts
-from rankwright.data.queries import Queries
-from rankwright.errors import DataError, ParameterError
+from rankwright.arrays import finite_numbers
+from rankwright.checks import check_bool, check_choice, check_positive, check_whole
+from rankwright.data.centred import centred_by_query
+from rankwright.data.part import Part
+from rankwright.data.streams.streamed import AnyQueries
+from rankwright.engines import engine_of
+from rankwright.engines.engine import Engine
+from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss, counting_weights
-from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
-from rankwright.preparation.formula import linear_scores
+from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
 from rankwright.rankers.base import LinearRanker
+from rankwright.selection.judging import Judge
 from rankwright.selection.search import (
     Estimate,
     Rule,
     Search,
     checked_alphas,
     checked_rule,
-    estimates,
+    given_alphas,
 )
 from rankwright.solvers.linear_objective import LinearObjective
-from rankwright.solvers.trace import Iteration
+from rankwright.solvers.sent_loss import SentLoss
 from rankwright.types import Array
 
 # Early stopping gives up after so many steps without a better validation measure.
 _PATIENCE = 3
 # The grid of λ, as powers of two times the scale of the data.
 _GRID = np.arange(-16.0, 9.0)
-
-Progress = Callable[[Iteration], None]
 
 
 class Solution(NamedTuple):
@@ -69,13 +72,14 @@ class PathRanker(LinearRanker):
     folds: int
 
     _solvers: tuple[str, ...]
+    _takes_powers = True
 
     @abstractmethod
     def _loss(self) -> Loss:
         """The loss that the parameters describe, checked."""
 
     @abstractmethod
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, in their order."""
 
     def fit(
@@ -85,33 +89,35 @@ class PathRanker(LinearRanker):
         qid: npt.ArrayLike | None = None,
         *,
         group: npt.ArrayLike | None = None,
-        valid: Queries | None = None,
+        valid: AnyQueries | None = None,
         sample_weight: npt.ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Learn the weights. X may be `Queries`, which bring y and qid with them.
 
         ``group`` is how many rows each query has, instead of qid. An alpha that is searched for is chosen on ``valid``
         if given, else by cross-validation over ``folds`` parts of the queries. ``sample_weight`` weighs queries: a
-        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with an
-        `Iteration` after every step of the solver.
+        number for each of them, in the order of their first rows, or one for each row. ``progress`` is called with
+        `Progress`, which holds an `Iteration`, after every step of the solver.
         """
         task = self._task(X, y, qid, valid, sample_weight, group)
-        features = FeatureProducts(task.queries)
+        engine = engine_of(task.queries)
         is_free = isinstance(self.alpha, Search) and self.alpha.values is None
-        alphas = checked_alphas(self.alpha, self._own_grid(task, features) if is_free else ALPHAS)
+        alphas = checked_alphas(self.alpha, self._own_grid(task, engine) if is_free else ALPHAS)
         if len(alphas) > 1 and not task.measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         rule = checked_rule(self.rule)
         on_folds: list[dict[Measure, Estimate]] = []
         if len(alphas) > 1 and task.valid is None:
             on_folds = self._cross_validated(task, alphas, progress)
-        solutions = self._path(task, features, alphas, progress)
-        weights = np.stack([solution.weights for solution in solutions])
+        if on_folds:
+            n_folds = min(self.folds, task.queries.n_queries)
+            progress = part_of(progress, "all queries", n_folds, n_folds + 1)
+        solutions = self._path(task, engine, alphas, progress)
+        weights = _weights(solutions)
         on_valid: list[dict[Measure, Estimate]] = []
         if task.valid is not None:
-            scores = linear_scores(task.valid.X, weights.T).T
-            on_valid = [estimates(row, task.valid, task.measures, task.convention) for row in scores]
+            on_valid = task.judge.estimates(task.judge.values(task.valid, weights))
         chosen = choose_alpha(on_valid or on_folds, task.measures, rule) if len(alphas) > 1 else 0
         self.path_ = AlphaPath(
             alphas,
@@ -121,9 +127,18 @@ class PathRanker(LinearRanker):
             objectives=np.array([solution.value for solution in solutions]),
             gaps=np.array([max(solution.gap, 0.0) for solution in solutions]),
         )
-        self._keep(solutions[chosen], float(alphas[chosen]), features.passes)
+        self._keep(solutions[chosen], float(alphas[chosen]), engine.passes)
         self._tell_of_gap()
         return self
+
+    def path(
+        self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike, *, progress: Tell | None = None
+    ) -> Array:
+        """The weights of training columns for each λ (λ × columns), in the order given; nothing is judged or chosen."""
+        wanted = given_alphas(alphas)
+        ascending, place = np.unique(wanted, return_inverse=True)
+        task = self._task(queries, None, None, None, None)
+        return _weights(self._path(task, engine_of(task.queries), ascending, progress))[place]
 
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
         self.coef_, self.n_iter_ = solution.weights, solution.steps
@@ -148,7 +163,7 @@ class PathRanker(LinearRanker):
     def alpha_grid(self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None) -> Array:
         """The values of λ that ``alpha=search()`` would choose from on these data, ascending."""
         task = self._task(X, y, qid, None, None)
-        return self._own_grid(task, FeatureProducts(task.queries))
+        return self._own_grid(task, engine_of(task.queries))
 
     # What is asked for
 
@@ -159,93 +174,76 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
-        check_magnitude(queries)
-        weights = counting_weights(queries, sample_weight)
-        return Task(queries, loss, weights, self._center(queries.n_features), held_out, measures, convention)
+        weights = np.ones(queries.n_queries)
+        if sample_weight is not None:  # else nothing has to be known of the documents
+            weights = counting_weights(queries.judgments, sample_weight)
+        return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
 
     def _check_parameters(self) -> None:
-        if self.solver not in self._solvers:
-            known = ", ".join(map(repr, self._solvers))
-            raise ParameterError(f"solver must be one of {known}, not {self.solver!r}")
-        number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
-        if not number or not 0 < self.tol < np.inf:
-            raise ParameterError(f"tol must be a finite number above 0, not {self.tol!r}")
-        if not isinstance(self.early_stopping, bool):
-            raise ParameterError(f"early_stopping must be True or False, not {self.early_stopping!r}")
-        for name, least in (("max_iter", 1), ("folds", 2)):
-            value = getattr(self, name)
-            if name == "max_iter" and value is None:
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        check_choice("solver", self.solver, self._solvers)
+        check_positive("tol", self.tol)
+        check_bool("early_stopping", self.early_stopping)
+        check_whole("folds", self.folds, 2)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, 1, or_else="None")
 
     def _center(self, n_columns: int) -> Array:
         """w₀ for columns of training: as given for features, and 0 for those that tell where a feature is missing."""
         padded = np.zeros(n_columns)
         if self.center is None:
             return padded
-        try:
-            center = np.array(self.center, dtype=np.float64)
-        except (TypeError, ValueError):
-            center = np.array(np.nan)
-        n_features = self.n_features_in_
-        if center.shape != (n_features,) or not np.isfinite(center).all():
-            raise ParameterError(f"center must be {n_features} finite numbers, one for each feature")
-        padded[:n_features] = center
+        padded[: self.n_features_in_] = finite_numbers("center", self.center, self.n_features_in_, "feature")
         return padded
 
     # The λ path
 
-    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
+    def _own_grid(self, task: Task, engine: Engine) -> Array:
         """Powers of two about the λ at which one step down the gradient, −∇loss(w₀)/λ, would spread scores by 1.
 
         So they fit, however many pairs there are, however these are weighed, and whatever the scale of the features.
         """
-        objective = LinearObjective(features, task.loss.on(task.queries, task.weights), 1.0, task.center)
-        point = objective.at(task.center)
-        grouping = task.queries.grouping
-        along = grouping.gather(linear_scores(task.queries.X, point.loss_gradient))
-        means = np.add.reduceat(along, grouping.offsets[:-1]) / task.queries.sizes
-        spread = float(np.std(along - np.repeat(means, task.queries.sizes)))  # within queries
+        point = LinearObjective(engine, task.sent_loss(), 1.0, task.center).at(task.center)
+        squares: float = engine.sum(_squared_spread, point.loss_gradient)
+        spread = float(np.sqrt(squares / engine.n_documents))  # within queries
         middle = np.round(np.log2(spread)) if 0 < spread < np.inf else 0.0
         grid: Array = np.exp2(middle + _GRID)
         return grid
 
-    def _cross_validated(self, task: Task, alphas: Array, progress: Progress | None) -> list[dict[Measure, Estimate]]:
+    def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> list[dict[Measure, Estimate]]:
         """What measures say of each λ on queries that were not trained on, each query being left out once."""
-        queries, n = task.queries, task.queries.n_queries
-        if n < 2:
-            raise DataError(
-                "there is only one query, but cross-validation needs two: name the query of each row by qid, or "
-                "give validation queries"
-            )
-        scores = np.empty((len(alphas), queries.n_documents))
-        part = np.arange(n) % min(self.folds, n)
-        for fold in range(min(self.folds, n)):
-            inner = task.part(part != fold)
-            tell = None if progress is None else _in_fold(progress, fold + 1)
-            path = self._path(inner, FeatureProducts(inner.queries), alphas, tell)
-            weights = np.stack([solution.weights for solution in path])
-            rows = (part == fold)[queries.grouping.codes]
-            scores[:, rows] = linear_scores(queries.X[rows], weights.T).T
-        return [estimates(row, queries, task.measures, task.convention) for row in scores]
+        n_folds = min(self.folds, task.queries.n_queries)
+
+        def weights_of(fold: int, which: npt.NDArray[np.bool_]) -> Array:
+            inner = task.part(which)
+            tell = None if progress is None else _in_fold(progress, fold, n_folds)
+            return _weights(self._path(inner, engine_of(inner.queries), alphas, tell))
+
+        return task.judge.estimates(task.judge.cross_validated(task.queries, self.folds, weights_of))
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is to be learned from, and judged by."""
 
-    queries: Queries
+    queries: AnyQueries
     loss: Loss
     weights: Array
     center: Array
-    valid: Queries | None
-    measures: tuple[Measure, ...]
-    convention: Convention
+    valid: AnyQueries | None
+    judge: Judge
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What to tell of rankers; the first one decides."""
+        return self.judge.measures
+
+    def sent_loss(self) -> SentLoss:
+        """The loss as parts of the data take it."""
+        return SentLoss(self.loss, self.weights)
 
     def part(self, which: npt.NDArray[np.bool_]) -> Task:
         """The same on some of the queries."""
-        known = (self.loss, self.weights[which], self.center, None, self.measures, self.convention)
+        known = (self.loss, self.weights[which], self.center, None, self.judge)
         return Task(self.queries[which], *known)
 
 
@@ -253,7 +251,7 @@ class _Minimised(Protocol):
     """An objective as far as those who watch know it."""
 
     alpha: float
-    features: FeatureProducts
+    engine: Engine
 
 
 class Watch:
@@ -264,7 +262,7 @@ class Watch:
         ranker: PathRanker,
         task: Task,
         objective: _Minimised,
-        progress: Progress | None,
+        progress: Tell | None,
     ) -> None:
         self._task, self._objective, self._progress = task, objective, progress
         self._stops_early = ranker.early_stopping and task.valid is not None
@@ -279,8 +277,9 @@ class Watch:
         self._step += 1
         measure = self._measure(weights) if self._stops_early or self._progress else None
         if self._progress is not None:
-            passes = self._objective.features.passes
-            self._progress(Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure))
+            passes = self._objective.engine.passes
+            told = Iteration(self._objective.alpha, self._step, value, value - bound, passes, measure)
+            self._progress(Progress(f"step {self._step}", self._step, None, iteration=told))
         if not self._stops_early or measure is None:
             return False
         worth = -measure if self._task.measures[0].lower_is_better else measure
@@ -295,10 +294,26 @@ class Watch:
         task = self._task
         if task.valid is None or not task.measures:
             return None
-        deciding = task.measures[:1]
-        scores = linear_scores(task.valid.X, weights)
-        return estimates(scores, task.valid, deciding, task.convention)[deciding[0]].mean
+        deciding = Judge(task.measures[:1], task.judge.convention)
+        return deciding.estimates(deciding.values(task.valid, weights[None]))[0][task.measures[0]].mean
 
 
-def _in_fold(progress: Progress, fold: int) -> Progress:
-    return lambda iteration: progress(iteration._replace(fold=fold))
+def _weights(solutions: Sequence[Solution]) -> Array:
+    return np.stack([solution.weights for solution in solutions])
+
+
+def _squared_spread(part: Part, weights: Array) -> float:
+    """Σ of squared scores, centred query by query."""
+    scores = np.empty(part.n_documents)
+    part.over_runs(lambda first, last: part.products.scores(first, last, weights, scores))
+    centred = centred_by_query(scores, part.offsets)
+    return float(centred @ centred)
+
+
+def _in_fold(progress: Tell, fold: int, folds: int) -> Tell | None:
+    """Tells of the training without one part of the queries; that on all of them comes after the last part."""
+
+    def tell(now: Progress) -> None:
+        progress(now if now.iteration is None else now._replace(iteration=now.iteration._replace(fold=fold)))
+
+    return part_of(tell, f"fold {fold} of {folds}", fold - 1, folds + 1)

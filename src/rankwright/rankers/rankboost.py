@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,22 +10,26 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.centred import check_features
+from rankwright.checks import check_whole
+from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import in_memory
 from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
+from rankwright.models.model import about
+from rankwright.models.stump_model import StumpModel, StumpScorer
+from rankwright.progress import Progress, Tell
+from rankwright.rankers.base import Ranker
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.rankers.stump_model import StumpRanker
 from rankwright.selection.search import Estimate, estimates, first_best, optional_measures
 from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
 
-Progress = Callable[[int, int], None]
 
 # Agreements that differ by less than this part are equal, and those smaller than it are 0: rounding does not decide.
 _SAME = 1e-12
@@ -76,7 +79,7 @@ class BoostingPath:
         return as_backend(pa.table(columns), backend)
 
 
-class RankBoost(StumpRanker):
+class RankBoost(StumpScorer, Ranker):
     r"""H = Σ_t α_t [x_{f_t} > θ_t], to make Σ over pairs y_i > y_j of w_ij e^{H_j − H_i} small (Freund et al. 2003).
 
         r = Σ_{y_i > y_j} D_ij (h(x_i) − h(x_j)),   α = ½ ln((1 + r) / (1 − r))
@@ -146,38 +149,37 @@ class RankBoost(StumpRanker):
         group: npt.ArrayLike | None = None,
         valid: Queries | None = None,
         sample_weight: npt.ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Tell | None = None,
     ) -> Self:
         """Learn the stumps. X may be `Queries`, which bring y and qid with them.
 
         ``group`` is how many rows each query has, instead of qid. ``sample_weight`` weighs queries: a number for each
-        of them, in the order of their first rows, or one for each row. ``progress(done, total)`` is called after each
-        round.
+        of them, in the order of their first rows, or one for each row. ``progress`` is called with `Progress` after
+        each round.
         """
         self._check_parameters()
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
-        queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
+        why = ("RankBoost", "RankSVM or another linear ranker")
+        queries = in_memory(self._training_queries(in_memory(X, *why), y, qid, group), *why)
+        valid_queries = None if valid is None else self._validation_queries(in_memory(valid, *why))
+        held_out = None if valid_queries is None else in_memory(valid_queries, *why)
         if self.patience is not None and (held_out is None or not measures):
             raise ParameterError("patience needs validation queries (fit(…, valid=…)) and a measure")
         if queries.n_documents == 0 or queries.n_features == 0:
             raise DataError(f"there are no {'features' if queries.n_documents else 'documents'} to learn from")
         check_features(queries)
         judge = None if held_out is None or not measures else _Judge(held_out, measures, convention)
-        self.path_ = self._boosted(queries, counting_weights(queries, sample_weight), judge, progress)
+        self.path_ = self._boosted(queries, counting_weights(queries.judgments, sample_weight), judge, progress)
         self._keep(len(self.path_) if judge is None else judge.best)
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("n_rounds", "n_thresholds", "patience"):
-            value = getattr(self, name)
-            if value is None and name != "n_rounds":
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        check_whole("n_rounds", self.n_rounds, 1)
+        for name in ("n_thresholds", "patience"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 1, or_else="None")
 
-    def _boosted(
-        self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Progress | None
-    ) -> BoostingPath:
+    def _boosted(self, queries: Queries, of_query: Array, judge: _Judge | None, progress: Tell | None) -> BoostingPath:
         """All rounds, until there are enough, nothing is left to gain, or validation has not gained for long."""
         pairs = boosted_pairs(queries, of_query, self.weights)
         features = binned(queries.X, pairs.rows, self.n_thresholds)
@@ -199,7 +201,7 @@ class RankBoost(StumpRanker):
             if judge is not None:
                 judge.hear(int(features.features[best]), float(features.thresholds[best]), weight)
             if progress is not None:
-                progress(len(chosen), self.n_rounds)
+                progress(Progress("boosting", len(chosen), self.n_rounds))
             if abs(r) >= _MOST_AGREEMENT:  # all pairs are right, and would be by the same stump for ever
                 break
         return BoostingPath(
@@ -216,6 +218,11 @@ class RankBoost(StumpRanker):
         self.stump_features_, self.stump_thresholds_ = path.features[:n_rounds], path.thresholds[:n_rounds]
         self.stump_weights_, self.n_rounds_ = path.weights[:n_rounds], n_rounds
         self.loss_ = float(path.losses[n_rounds])
+
+    def model(self) -> StumpModel:
+        """What it has learned, apart from how it was trained."""
+        stumps = self.stumps()
+        return StumpModel.of(*stumps, n_features=self.n_features_in_, **about(self)).with_memory_of(self)
 
 
 def _first_largest(agreements: Array) -> tuple[int, float]:

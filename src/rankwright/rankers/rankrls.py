@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from rankwright.data.centred import CentredQueries, centred
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import leave_out_kernel_scores, leave_out_scores, query_block
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
@@ -59,29 +58,24 @@ class RankRLS(LinearClosedFormRanker):
     """
 
     def _solve(self, queries: Queries, alphas: Array) -> Array:
-        solved = ridge_path(centred(queries), alphas)
+        solved = ridge_path(CentredSums(engine_of(queries)), alphas)
         self.solver_ = solved.solver
         warn_if_not_converged(solved, alphas)
         return solved.weights
 
     def _leave_out(self, queries: Queries, alphas: Array) -> Array:
-        data = centred(queries)
+        data = CentredSums(engine_of(queries))
         if data.n_features <= (_LARGEST_MATRIX if data.is_sparse else data.n_documents):
-            block, without = partial(query_block, data), data.moments_without
-            return leave_out_scores(data.moments(), block, without, data.offsets, alphas)
+            return leave_out_scores(data.engine, data.moments(), query_block, data.moments_without, alphas)
         if data.is_sparse and data.n_documents > _LARGEST_MATRIX:
-            return _retrained_scores(data, alphas)
-        x = queries.X[data.rows].astype(np.float64)
-        data.check_finite(x.data if data.is_sparse else x)
-        kernel_matrix = (x @ x.T).toarray() if data.is_sparse else x @ x.T
-        return leave_out_kernel_scores(kernel_matrix, data.target, data.offsets, data.centre, alphas)
+            return _retrained_scores(queries, alphas)
+        return leave_out_kernel_scores(data.inner_products(), data.target, data.offsets, data.centre, alphas)
 
 
-def _retrained_scores(data: CentredQueries, alphas: Array) -> Array:
+def _retrained_scores(queries: Queries, alphas: Array) -> Array:
     """Sparse data both wide and long: no matrix fits, so every query is left out in earnest."""
-    queries, every = data.queries, np.arange(data.n_queries)
-    scores = np.empty((len(alphas), data.n_documents))
+    every, scores = np.arange(queries.n_queries), []
     for q in every:
-        weights = ridge_path(centred(queries[every != q]), alphas).weights
-        scores[:, data.offsets[q] : data.offsets[q + 1]] = (queries[int(q)].X @ weights.T).T
-    return scores
+        weights = ridge_path(CentredSums(engine_of(queries[every != q])), alphas).weights
+        scores.append((queries[int(q)].X @ weights.T).T)
+    return np.concatenate(scores, axis=1)

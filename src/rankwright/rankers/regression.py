@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwright.data.centred import Moments, centred, check_features, check_magnitude
+from rankwright.data.centred import Moments
+from rankwright.data.finite import check_features, check_magnitude
+from rankwright.data.part import Part
 from rankwright.data.queries import Queries
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError
 from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.solvers.leave_out import Block, leave_out_scores
@@ -47,7 +51,7 @@ class RegressionRanker(LinearClosedFormRanker):
         check_features(queries)  # here, where the queries still have their names
         check_magnitude(queries)
         self._means = _mean(queries.X), float(queries.y.mean()) if queries.n_documents else 0.0
-        solved = ridge_path(centred(_as_one(queries)), alphas)
+        solved = ridge_path(_as_one(queries), alphas)
         warn_if_not_converged(solved, alphas)
         return solved.weights
 
@@ -67,13 +71,12 @@ class RegressionRanker(LinearClosedFormRanker):
                 f"leave-query-out of RegressionRanker takes the square of {queries.n_features:,} numbers of memory: "
                 "give validation queries instead"
             )
-        data, mean, m = centred(queries), _mean(queries.X), queries.n_documents
-        grades = queries.grouping.gather(queries.y)
-        grade = float(grades.mean())
+        mean, m, grade = _mean(queries.X), queries.n_documents, float(queries.y.mean())
 
-        def block(q: int) -> Block:
-            own, own_mean = data.block(q)
-            target = grades[data.offsets[q] : data.offsets[q + 1]] - grade
+        def block(part: Part, q: int) -> Block:
+            own, own_mean = part.centred.block(q)
+            grades = part.judgments.y[part.offsets[q] : part.offsets[q + 1]]
+            target = grades - grade
             away, above, share = own_mean - mean, float(target.mean()), len(own) / (m - len(own))
             factor = np.sqrt(len(own) * share)
             rows, targets = np.vstack([own + away, factor * away]), np.append(target, factor * above)
@@ -81,14 +84,15 @@ class RegressionRanker(LinearClosedFormRanker):
 
         def without(q: int) -> Moments:
             others = queries[np.delete(np.arange(queries.n_queries), q)]
-            return centred(_as_one(others)).moments()
+            return _as_one(others).moments()
 
-        return leave_out_scores(centred(_as_one(queries)).moments(), block, without, data.offsets, alphas)
+        return leave_out_scores(engine_of(queries), _as_one(queries).moments(), block, without, alphas)
 
 
-def _as_one(queries: Queries) -> Queries:
+def _as_one(queries: Queries) -> CentredSums:
     """All documents as one query, with features that may be shifted: the intercept makes up for it."""
-    return Queries(_with_full_columns_centred(queries.X) if sp.issparse(queries.X) else queries.X, queries.y)
+    x = _with_full_columns_centred(queries.X) if sp.issparse(queries.X) else queries.X
+    return CentredSums(engine_of(Queries(x, queries.y)))
 
 
 def _with_full_columns_centred(x: sp.csr_array) -> sp.csr_array:

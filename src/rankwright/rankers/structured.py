@@ -10,15 +10,17 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwright.data.products import FeatureProducts
+from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.tables import regularisation
 from rankwright.losses.loss import Loss
-from rankwright.losses.position_weights import lowest_position_weights
+from rankwright.losses.position_weights import PositionPlanes, lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
-from rankwright.rankers.path_ranker import PathRanker, Progress, Solution, Task, Watch
+from rankwright.progress import Tell, part_of
+from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
 from rankwright.solvers.bundle import minimise_by_bundle
@@ -185,8 +187,8 @@ class StructuredRanker(PathRanker):
 
     # The λ path
 
-    def _own_grid(self, task: Task, features: FeatureProducts) -> Array:
-        return super()._own_grid(self._centred(task), features)
+    def _own_grid(self, task: Task, engine: Engine) -> Array:
+        return super()._own_grid(self._centred(task), engine)
 
     def _centred(self, task: Task) -> Task:
         """The task with w₀ of its own queries: a part of them must not know the grades of the others."""
@@ -194,17 +196,19 @@ class StructuredRanker(PathRanker):
             return task
         return replace(task, center=_regression(task))
 
-    def _path(self, task: Task, features: FeatureProducts, alphas: Array, progress: Progress | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
         task = self._centred(task)
-        losses = task.loss.on(task.queries, task.weights)
+        whole = engine.whole("structured losses look at all queries at once")
+        losses = task.sent_loss().on(whole)
         assert isinstance(losses, StructuredLosses)
         solutions: list[Solution] = []
         calls = 0
         with one_thread_per_call():  # products of vectors are over before other threads have woken
-            for alpha in alphas[::-1].tolist():
-                objective = StructuredObjective(features, losses, alpha, task.center)
-                watch = Watch(self, task, objective, progress)
+            for done, alpha in enumerate(alphas[::-1].tolist()):
+                objective = StructuredObjective(engine, whole, losses, alpha, task.center)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, objective, tell)
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
                 calls += solutions[-1].state.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]
@@ -218,9 +222,8 @@ class StructuredRanker(PathRanker):
         for _ in range(_MOST_ROUNDS):
             losses = solution.state.losses
             assert isinstance(losses, NDCGLosses)
-            learned = losses.with_position_weights(
-                lowest_position_weights(losses, objective.scores_of(solution.weights))
-            )
+            planes = PositionPlanes(losses, objective.scores_of(solution.weights))
+            learned = losses.with_position_weights(lowest_position_weights(planes.at, losses.position_weights))
             following = self._minimise(objective.with_losses(learned), solution.weights, None, watch)
             if following.value >= solution.value:
                 break
@@ -321,5 +324,5 @@ def _regression(task: Task) -> Array:
     """The weights of a regression on the grades, its λ chosen by the first of the measures; queries weigh alike."""
     if task.valid is None and task.queries.n_queries < 2:
         raise DataError("center: the λ of its regression is chosen by leaving queries out, but there is only one")
-    ranker = RegressionRanker(alpha=search(), measures=task.measures[:1], convention=task.convention)
+    ranker = RegressionRanker(alpha=search(), measures=task.measures[:1], convention=task.judge.convention)
     return ranker.fit(task.queries, valid=task.valid).coef_

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
+from rankwright.checks import is_number, is_whole
 from rankwright.errors import ParameterError
 
 
@@ -183,18 +183,13 @@ def _checked_object(value: Any, shape: Mapping[str, Any], place: str) -> dict[st
 
 def _checked_value(value: Any, kind: type, place: str) -> Any:
     if kind is float:
-        _demand(_is_a(value, Real) and math.isfinite(value), value, "a finite number", place)
+        _demand(is_number(value) and math.isfinite(value), value, "a finite number", place)
         return float(value)
     if kind is int:
-        _demand(_is_a(value, Integral), value, "a whole number", place)
+        _demand(is_whole(value), value, "a whole number", place)
         return int(value)
     _demand(isinstance(value, kind), value, {str: "a text", bool: "true or false"}[kind], place)
     return value
-
-
-def _is_a(value: Any, kind: type) -> bool:
-    """Python counts True among the numbers; JSON does not."""
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _joined(place: str, key: str) -> str:

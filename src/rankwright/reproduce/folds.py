@@ -11,12 +11,12 @@ import numpy as np
 
 from rankwright.datasets import LetorFold, load_letor
 from rankwright.errors import DataError
+from rankwright.progress import Progress, Tell, part_of
 from rankwright.reproduce.published import FOLDS, YAHOO
 
 LETOR = ("MQ2007", "MQ2008")
 _YAHOO_FILES = ("set1.train.txt", "set1.train.txt.gz")
 
-Progress = Callable[[float, float], None]
 Result = TypeVar("Result")
 
 
@@ -58,8 +58,8 @@ def folds_of(dataset: str) -> tuple[int, ...]:
 
 def on_every_fold(
     collections: Mapping[str, str | os.PathLike[str]],
-    run_fold: Callable[[str, LetorFold, Progress | None], Result],
-    progress: Progress | None,
+    run_fold: Callable[[str, LetorFold, Tell | None], Result],
+    progress: Tell | None,
 ) -> dict[str, tuple[Result, ...]]:
     """What ``run_fold`` gives for each fold of each collection; ``progress`` is told the folds done, in fractions."""
     total = sum(len(folds_of(dataset)) for dataset in collections)
@@ -70,11 +70,11 @@ def on_every_fold(
         for fold in folds_of(dataset):
             parts = load_letor(root, fold, dtype=np.float64)
             width = _same_width(parts, width, f"{os.fspath(root)}: fold {fold}")
-            result = run_fold(dataset, parts, _part_of(progress, done, total))
+            result = run_fold(dataset, parts, part_of(progress, f"{dataset}, fold {fold}", done, total))
             results[dataset] = (*results.get(dataset, ()), result)
             done += 1
     if progress is not None:
-        progress(total, total)
+        progress(Progress("all folds", total, total))
     return results
 
 
@@ -84,10 +84,3 @@ def _same_width(parts: LetorFold, width: int | None, place: str) -> int:
     if width is not None and own != width:
         raise DataError(f"{place} has {own} features, but fold 1 has {width}")
     return own
-
-
-def _part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Progress within one fold as progress of the whole."""
-    if progress is None:
-        return None
-    return lambda done, steps: progress(before + done / steps, total)

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.datasets import LetorFold
-from rankwright.measures import AP, MeanNDCG, Measure, P, evaluate, nDCG
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.measures import AP, MeanNDCG, Measure, P, nDCG
+from rankwright.progress import Tell
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.rankrls import RankRLS
-from rankwright.reproduce.folds import Progress, on_every_fold
+from rankwright.reproduce.folds import on_every_fold
 from rankwright.reproduce.published import (
     FOLDS,
     FOLDS_AND_AVERAGE,
@@ -37,7 +39,7 @@ TOLERANCE = 1e-4
 _MOST_SELECTED = 10  # the tables show the first ten features
 
 
-def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress | None = None) -> Reproduction:
+def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Tell | None = None) -> Reproduction:
     """Train on three parts, choose (λ, k) by MAP on the fourth, test on the fifth; five times over (paper G, §4).
 
     RankRLS chooses among λ = 2^-15 … 2^15, greedy RankRLS among λ = 2^0 … 2^10 and k = 1 … n; of equally good choices
@@ -47,12 +49,12 @@ def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress
     ----------
     collections : name → folder
         "MQ2007", "MQ2008" or both, as :func:`rankwright.reproduce.folds.find_collections` finds them.
-    progress : called with the folds done, in fractions, and the folds in all
+    progress : called with `Progress`: the folds done, in fractions, and the folds in all
     """
     return Reproduction(on_every_fold(collections, _run_fold, progress))
 
 
-def _run_fold(_: str, parts: LetorFold, progress: Progress | None) -> FoldResult:
+def _run_fold(_: str, parts: LetorFold, progress: Tell | None) -> FoldResult:
     plain = RankRLS(alpha=search(*RANKRLS_ALPHAS), measures=AP, convention="letor4")
     plain.fit(parts.train, valid=parts.vali)
     greedy = GreedyRankRLS(

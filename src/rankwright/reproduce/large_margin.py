@@ -14,13 +14,15 @@ import numpy as np
 from rankwright.data.normalise import QueryMinMaxScaler
 from rankwright.data.queries import Queries
 from rankwright.datasets import LetorFold
-from rankwright.measures import AP, Measure, evaluate, nDCG
-from rankwright.measures.significance import holm, wilcoxon_test
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.significance import holm, wilcoxon_test
+from rankwright.measures import AP, Measure, nDCG
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.rankboost import RankBoost
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.rankers.structured import StructuredRanker
-from rankwright.reproduce.folds import Progress, folds_of, on_every_fold
+from rankwright.reproduce.folds import folds_of, on_every_fold
 from rankwright.reproduce.published import LETOR_BASELINES, OHSUMED, Fold
 from rankwright.selection.search import search
 from rankwright.types import Array
@@ -60,7 +62,7 @@ def find_collections(root: str | os.PathLike[str]) -> dict[str, Path]:
     return found
 
 
-def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress | None = None) -> Reproduction:
+def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Tell | None = None) -> Reproduction:
     """Train every system on every fold, with λ or the number of rounds chosen by NDCG@10 on the validation queries.
 
     Features are scaled to [0, 1] within each query, as LETOR's own baselines had them. The tight bound is descended by
@@ -70,18 +72,18 @@ def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress
     ----------
     collections : name → folder
         Some of "OHSUMED" and "MQ2008", as :func:`find_collections` finds them.
-    progress : called with the folds done, in fractions, and the folds in all
+    progress : called with `Progress`: the folds done, in fractions, and the folds in all
     """
     return Reproduction(on_every_fold(collections, _run_fold, progress))
 
 
-def _run_fold(dataset: str, parts: LetorFold, progress: Progress | None) -> FoldResult:
+def _run_fold(dataset: str, parts: LetorFold, progress: Tell | None) -> FoldResult:
     scaled = LetorFold(*map(_scaled, parts))
     result = FoldResult({}, {}, {}, {})
     for done, (system, ranker) in enumerate(_trained(scaled), start=1):
         _judge(system, ranker, scaled, result)
         if progress is not None:
-            progress(done, len(SYSTEMS))
+            progress(Progress(system, done, len(SYSTEMS)))
     return result
 
 

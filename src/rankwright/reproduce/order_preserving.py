@@ -11,14 +11,16 @@ from functools import cached_property, partial
 import numpy as np
 
 from rankwright.datasets import LetorFold
-from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, evaluate, nDCG
-from rankwright.measures.comparison import Comparison
+from rankwright.evaluation.comparison import Comparison
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.measures import AP, DCG, ERR, MeanNDCG, Measure, P, nDCG
 from rankwright.preparation.formula import linear_scores
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.alpha_path import AlphaPath
 from rankwright.rankers.loss_ranker import LossRanker
 from rankwright.rankers.order_preserving import OrderPreservingRanker
 from rankwright.rankers.ranksvm import RankSVM
-from rankwright.reproduce.folds import LETOR, Progress, folds_of, on_every_fold
+from rankwright.reproduce.folds import LETOR, folds_of, on_every_fold
 from rankwright.reproduce.published import (
     FOLDS_AND_AVERAGE,
     GREEDY_RESULTS,
@@ -84,7 +86,7 @@ def dcg_unit(dataset: str) -> float:
     return 1 / (math.log(2) * 2.0 ** GREATEST_GRADE[dataset])
 
 
-def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress | None = None) -> Reproduction:
+def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Tell | None = None) -> Reproduction:
     """Train every system on every fold, with λ chosen on the validation queries by the very measure that is reported.
 
     λ is one of 4^-5 … 4^8, the smallest of equally good ones. For the comparison with paper G, λ of RankSVM is chosen
@@ -94,17 +96,17 @@ def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Progress
     ----------
     collections : name → folder
         Some of "MQ2007", "MQ2008" and "Yahoo", as :func:`rankwright.reproduce.folds.find_collections` finds them.
-    progress : called with the folds done, in fractions, and the folds in all
+    progress : called with `Progress`: the folds done, in fractions, and the folds in all
     """
     return Reproduction(on_every_fold(collections, _run_fold, progress))
 
 
-def _run_fold(dataset: str, parts: LetorFold, progress: Progress | None) -> FoldResult:
+def _run_fold(dataset: str, parts: LetorFold, progress: Tell | None) -> FoldResult:
     result = FoldResult({}, {}, {})
     for done, system in enumerate(SYSTEMS, start=1):
         _run_system(system, dataset, parts, result)
         if progress is not None:
-            progress(done, len(SYSTEMS))
+            progress(Progress(system, done, len(SYSTEMS)))
     return result
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.evaluation.per_query import measure_values
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
-from rankwright.measures.ranked import RankedQueries
 from rankwright.selection.selectors import KeepingSelector, Selector
 from rankwright.types import Array
 
@@ -73,7 +73,7 @@ class HeldOutMeasure:
         )
 
     def _rating(self, selector: Selector, scores: Array) -> float:
-        values = self.measure.compute(RankedQueries(scores, selector.data.queries), self.convention)
+        values = measure_values(scores, selector.data.judgments, [self.measure], self.convention)[self.measure]
         mean = float(np.nanmean(values)) if not np.isnan(values).all() else 0.0
         return mean if self.measure.lower_is_better else -mean
 

@@ -10,11 +10,12 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
+from rankwright.checks import check_choice, check_positive
 from rankwright.errors import ParameterError
+from rankwright.evaluation.per_query import measure_values
+from rankwright.judgments.judgments import Judged, Judgments, judgments_of
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure, measures_of
-from rankwright.measures.ranked import RankedQueries
 
 Rule = Literal["best", "one-standard-error"]
 RULES = ("best", "one-standard-error")
@@ -60,13 +61,13 @@ class Estimate(NamedTuple):
 
 
 def estimates(
-    scores: npt.NDArray[np.float64], queries: Queries, measures: Sequence[Measure], convention: Convention
+    scores: npt.NDArray[np.float64], judged: Judgments | Judged, measures: Sequence[Measure], convention: Convention
 ) -> dict[Measure, Estimate]:
     """What each measure says of scores on queries that the ranker has not seen."""
     if not measures:
         return {}
-    ranked = RankedQueries(scores, queries)
-    return {measure: estimate_of(measure.compute(ranked, convention)) for measure in measures}
+    values = measure_values(scores, judgments_of(judged), measures, convention)
+    return {measure: estimate_of(of_queries) for measure, of_queries in values.items()}
 
 
 def estimate_of(values: npt.NDArray[np.float64]) -> Estimate:
@@ -103,8 +104,7 @@ def _worth(mean: float, lower_is_better: bool) -> float:
 
 def checked_rule(rule: Any) -> Rule:
     """The parameter ``rule``, checked."""
-    if rule not in RULES:
-        raise ParameterError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
+    check_choice("rule", rule, RULES)
     chosen: Rule = rule
     return chosen
 
@@ -120,9 +120,8 @@ def checked_alphas(alpha: Any, grid: npt.NDArray[np.float64]) -> npt.NDArray[np.
     """The values of λ to fit, in ascending order: one, those of a search, or the estimator's grid."""
     if isinstance(alpha, Search):
         return np.unique(_positive(grid if alpha.values is None else alpha.values, alpha))
-    if not isinstance(alpha, int | float | np.integer | np.floating) or isinstance(alpha, bool):
-        raise ParameterError(f"alpha must be a number above 0, or search(…), not {alpha!r}")
-    return _positive([alpha], alpha)
+    check_positive("alpha", alpha, or_else="search(…)")
+    return np.array([alpha], np.float64)
 
 
 def given_alphas(alphas: Any) -> npt.NDArray[np.float64]:

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from rankwright.data.centred import CentredQueries, QueryMoments
+from rankwright.data.centred import QueryMoments
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.selection import greedy_kernels as kernels
 from rankwright.selection.greedy import Candidates, Selected
 from rankwright.selection.training_error import TrainingErrors
@@ -22,7 +23,7 @@ class Selector(ABC):
     ``start(alpha)`` comes first, and begins anew for another λ. Features can be dropped only if ``can_drop``.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
         self.data = data
         self.capacity = capacity
         self.selected = Selected(data.norms(), capacity, can_drop=can_drop)
@@ -62,7 +63,7 @@ class KeepingSelector(Selector):
     They are all of them if none lessens the error by much. A row of H is needed of every selected feature.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int, moments: QueryMoments, *, can_drop: bool) -> None:
+    def __init__(self, data: CentredSums, capacity: int, moments: QueryMoments, *, can_drop: bool) -> None:
         steps = capacity if can_drop else capacity - 1  # the last feature is not taken out of the others
         self._candidates = Candidates(data.n_queries + 1, data.n_features, steps)
         super().__init__(data, capacity, can_drop=can_drop)
@@ -133,7 +134,7 @@ class StreamSelector(KeepingSelector):
     lessen the error most: some of them will be selected next. These rows are kept for at least two passes.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, data.query_moments(), can_drop=can_drop)
         self._per_pass = max(1, min(data.products_per_pass, capacity - 1))
         n_slots = capacity + 2 * self._per_pass
@@ -164,7 +165,7 @@ class StreamSelector(KeepingSelector):
 class GramSelector(KeepingSelector):
     """Reads X once for the Gram matrices of all queries, and then never again, whatever λ and k are tried."""
 
-    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
         n = data.n_features
         grams = np.empty((data.n_queries, n, n))
         products = data.query_grams(grams)
@@ -186,7 +187,7 @@ class DirectSelector(Selector):
     and data so wide that 2·N·n·k numbers are too many.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
         self.selected.histories = np.empty((capacity, capacity, 2, data.n_queries + 1))
 
@@ -227,9 +228,9 @@ class BackFittingSelector(DirectSelector):
     an approximation; the errors of what was selected are exact.
     """
 
-    def __init__(self, data: CentredQueries, capacity: int, *, can_drop: bool = False) -> None:
+    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
         super().__init__(data, capacity, can_drop=can_drop)
-        self._totals = data.total_squares(), data.transposed_product(data.target[:, None])[:, 0]
+        self._totals = data.total_squares(), data.target_products()
         self._total_rows = np.zeros((capacity, data.n_features))
 
     def add(self, feature: int) -> None:
@@ -241,9 +242,8 @@ class BackFittingSelector(DirectSelector):
         """An approximation: with the weights of the selected features as they are."""
         selected = self.selected
         weights = selected.weights()
-        scores = self.data.queries.grouping.gather(self.held_out_scores(weights))
         changes = self.data.back_fitting_errors(
-            self.data.target - self.data.centre(scores),
+            np.array(selected.features, np.intp),
             weights[:-1],
             self._total_rows[: selected.size],
             self._totals,

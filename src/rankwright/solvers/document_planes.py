@@ -56,7 +56,7 @@ class DocumentPlanes(Planes):
     ) -> float:
         """Reads the features of the queries."""
         if len(queries) and queries[-1] == len(self.counts) - 1:  # all have had their turn
-            self._features.passes += 1
+            self._engine.passes += 1
         known = (self._coefficients, self.margins, self.duals, self.gram, self.counts)
         room = (self._scores, self._change)
         gap: float = kernels.ascend(queries, alpha, least, most_steps, weights, *self._x, self._offsets, *known, *room)
@@ -65,7 +65,7 @@ class DocumentPlanes(Planes):
     def combined(self) -> Array:
         """v = Xᵀ(Σ d_i c_i)."""
         mixed, features = self._change, self._features
-        features.passes += 1
+        self._engine.passes += 1
 
         def mix(first: int, last: int) -> None:
             kernels.mixed_coefficients(self._offsets, self._coefficients, self.duals, self.counts, first, last, mixed)

@@ -16,9 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.losses.pairwise import MarginLosses
 from rankwright.losses.phi import huber_hinge
-from rankwright.machine.threads import for_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
 from rankwright.types import Array
@@ -57,9 +55,7 @@ def minimise_hinge(
     after_step: Callable[[Array, float, float], bool] | None = None,
 ) -> HingeResult:
     """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step."""
-    losses = objective.losses
-    assert isinstance(losses, MarginLosses)
-    seen = _Seen(objective, losses, start)
+    seen = _Seen(start)
     weights, steps, stopped = start, 0, False
 
     def enough(smoothed: LinearObjective) -> Callable[[LinearPoint], bool]:
@@ -67,15 +63,14 @@ def minimise_hinge(
 
     def step_taken(point: LinearPoint) -> bool:
         nonlocal stopped
-        seen.look(point)
+        seen.look(smoothed, point)
         stopped = after_step is not None and after_step(seen.weights, seen.value, seen.bound)
         return stopped
 
     while steps < most_steps and not stopped:
-        sharper = losses.with_phi(huber_hinge(half_width))
-        smoothed = LinearObjective(objective.features, sharper, objective.alpha, objective.center)
+        smoothed = objective.with_loss(objective.loss.with_phi(huber_hinge(half_width)), plain=objective.loss)
         first = smoothed.at(weights)
-        seen.look(first)
+        seen.look(smoothed, first)
         done = newton(smoothed, first, enough(smoothed), most_steps=most_steps - steps, after_step=step_taken)
         steps += max(done.steps, 1)
         weights = done.point.weights
@@ -89,24 +84,15 @@ def minimise_hinge(
 class _Seen:
     """The least value of the plain hinge and the greatest lower bound among the points looked at."""
 
-    def __init__(self, objective: LinearObjective, losses: MarginLosses, start: Array) -> None:
-        self._objective, self._losses = objective, losses
-        self._room = losses.point()
+    def __init__(self, start: Array) -> None:
         self.weights, self.value, self.bound = start, np.inf, -np.inf
 
     def gap_is_met(self, tolerance: float) -> bool:
         return self.value - self.bound <= tolerance * abs(self.value)
 
-    def look(self, point: LinearPoint) -> None:
-        """Value and bound at a point of the smoothed objective; needs no pass over X."""
-        value = self._plain_value(point)
+    def look(self, smoothed: LinearObjective, point: LinearPoint) -> None:
+        """Value and bound at a point of the smoothed objective."""
+        value = smoothed.value_of_plain(point)
         if value < self.value:
             self.weights, self.value = point.weights, value
-        bound = self._objective.hinge_bound(self._losses.margins_met(point.losses), point.loss_gradient)
-        self.bound = max(self.bound, bound)
-
-    def _plain_value(self, point: LinearPoint) -> float:
-        losses, room = self._losses, self._room
-        for_query_ranges(lambda first, last: losses.evaluate(first, last, point.scores, room), losses.offsets)
-        away = point.weights - self._objective.center
-        return 0.5 * self._objective.alpha * float(away @ away) + float(room.values.sum())
+        self.bound = max(self.bound, smoothed.hinge_bound(point))

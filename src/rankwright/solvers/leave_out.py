@@ -22,7 +22,9 @@ import numpy.typing as npt
 import scipy.linalg
 from scipy.linalg import lapack
 
-from rankwright.data.centred import CentredQueries, Moments
+from rankwright.data.centred import Moments
+from rankwright.data.part import Part
+from rankwright.engines.engine import Engine
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.lapack import tridiagonalise
 from rankwright.machine.threads import for_query_ranges
@@ -73,55 +75,76 @@ class Block(NamedTuple):
         return bool((totals - squares + alpha < _LEFT_BY_SUBTRACTING * totals).any())
 
 
-def query_block(data: CentredQueries, q: int) -> Block:
+def query_block(part: Part, q: int) -> Block:
     """The block of RankRLS: the query itself, as it was centred."""
-    centred, mean = data.block(q)
-    documents = slice(int(data.offsets[q]), int(data.offsets[q + 1]))
-    return Block(centred, data.target[documents], mean, len(centred))
+    centred, mean = part.centred.block(q)
+    documents = slice(int(part.offsets[q]), int(part.offsets[q + 1]))
+    return Block(centred, part.centred.target[documents], mean, len(centred))
+
+
+BlockOf = Callable[[Part, int], Block]
 
 
 def leave_out_scores(
-    moments: Moments,
-    block_of: Callable[[int], Block],
-    moments_without: Callable[[int], Moments],
-    offsets: npt.NDArray[np.int64],
-    alphas: Array,
+    engine: Engine, moments: Moments, block_of: BlockOf, moments_without: Callable[[int], Moments], alphas: Array
 ) -> Array:
     """Held-out scores, λ × documents, each query's documents together.
 
     A query that outweighs all others is not taken off the sums: there are few such, and for them ``moments_without``
     sums anew.
     """
-    scores, heavy = np.empty((len(alphas), int(offsets[-1]))), []
-    totals, least_alpha = np.diag(moments.gram).copy(), float(alphas.min())
-
-    def work(first: int, last: int) -> None:
-        for q in range(first, last):
-            block = block_of(q)
-            if block.outweighs(totals, least_alpha):
-                heavy.append(q)
-            else:
-                scores[:, offsets[q] : offsets[q + 1]] = leaver.scores(block)
-
+    scores = np.empty((len(alphas), engine.n_documents))
     with one_thread_per_call():
-        leaver = _Leaver(moments, alphas)
-        for_query_ranges(work, offsets)
-        for q in sorted(heavy):
-            gram, products = moments_without(q)
-            weights = ShiftedSystems(gram, alphas).solve(products).T
-            scores[:, offsets[q] : offsets[q + 1]] = block_of(q).scores(weights)
+        leaver = Leaver(moments, alphas)
+    heavy = engine.fill(leave_out_step, scores, leaver, block_of, axis=1, by="document")
+    for q in [q for part in heavy for q in part]:
+        weights = leaver.weights_without(moments_without(q))
+        begin, end = engine.offsets[q : q + 2]
+        scores[:, begin:end] = engine.sum(_block_scores, q, block_of, weights)
     return scores
 
 
-class _Leaver:
+def leave_out_step(part: Part, room: Array, leaver: Leaver, block_of: BlockOf) -> list[int]:
+    """Write the held-out scores of a part's queries; returns those that outweigh all others, which it leaves out."""
+    heavy: list[int] = []
+
+    def work(first: int, last: int) -> None:
+        for q in range(first, last):
+            block = block_of(part, q)
+            if leaver.is_outweighed_by(block):
+                heavy.append(part.first_query + q)
+            else:
+                room[:, part.offsets[q] : part.offsets[q + 1]] = leaver.scores(block)
+
+    with one_thread_per_call():
+        part.over_runs(work)
+    return sorted(heavy)
+
+
+def _block_scores(part: Part, q: int, block_of: BlockOf, weights: Array) -> Array | float:
+    """The scores of one query, from the part that has it; 0 from others."""
+    first, last = part.run_of(q, q + 1)
+    return block_of(part, first).scores(weights) if first < last else 0.0
+
+
+class Leaver:
     """Trains without one block at a time. Weights are λ × features."""
 
     def __init__(self, moments: Moments, alphas: Array) -> None:
         self._moments, self._alphas = moments, alphas
+        self._totals, self._least_alpha = np.diag(moments.gram).copy(), float(alphas.min())
         values, self._vectors = scipy.linalg.eigh(moments.gram)
         self._inverses = 1 / (np.maximum(values, 0) + alphas[:, None])  # (Λ + λ)⁻¹
         self._largest_inverse = self._inverses.max(axis=0)
         self._turned_products = self._vectors.T @ moments.products
+
+    def is_outweighed_by(self, block: Block) -> bool:
+        """Whether a block is not to be taken off the sums."""
+        return block.outweighs(self._totals, self._least_alpha)
+
+    def weights_without(self, moments: Moments) -> Array:
+        """Weights by the sums over all other queries."""
+        return ShiftedSystems(moments.gram, self._alphas).solve(moments.products).T
 
     def scores(self, block: Block) -> Array:
         """Scores of the block's documents, λ × documents."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.machine.threads import for_query_ranges
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.preconditioner import Diagonal, Preconditioner, preconditioner
 from rankwright.types import Array
@@ -131,23 +130,10 @@ def _to_boundary(model: Preconditioner, step: Array, search: Array, radius: floa
 
 
 def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, step: Array) -> float:
-    """The t in (0, 1) at which F(w + td) is least, or nearly, from scores alone: X is not read.
+    """The t in (0, 1) at which F(w + td) is least, or nearly, from scores alone where they are kept.
 
-    F is convex along d and falls at first, but by t = 1 it has risen, or hardly fallen. The loss at ``trial`` is lost.
+    F is convex along d and falls at first, but by t = 1 it has risen, or hardly fallen.
     """
-    along, losses, alpha = trial.scores - point.scores, objective.losses, objective.alpha
-    away = point.weights - objective.center
-    squared, slope_of_penalty, bend = float(away @ away), alpha * float(away @ step), alpha * float(step @ step)
-    scores = np.empty_like(along)
-
-    def value_and_slope(t: float) -> tuple[float, float]:
-        np.multiply(along, t, out=scores)
-        np.add(scores, point.scores, out=scores)
-        for_query_ranges(lambda first, last: losses.evaluate(first, last, scores, trial.losses), losses.offsets)
-        penalty = 0.5 * alpha * squared + t * (slope_of_penalty + 0.5 * t * bend)
-        slope = slope_of_penalty + t * bend + float(trial.losses.gradient @ along)
-        return penalty + float(trial.losses.values.sum()), slope
-
     at_start, at_end = float(point.gradient @ step), float(trial.gradient @ step)
     if at_end <= 0:  # it falls all the way
         return 1.0 if trial.value < point.value else 0.0
@@ -160,7 +146,7 @@ def _search(objective: LinearObjective, point: LinearPoint, trial: LinearPoint, 
             steeper = high_slope - low_slope
             secant = low - low_slope * (high - low) / steeper if steeper > 0 else high
             t = min(max(secant, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
-        value, slope = value_and_slope(t)
+        value, slope = objective.on_line(point, trial, t)
         if abs(slope) <= _SEARCH_SLOPE * abs(at_start) and value < point.value:
             return t
         if slope < 0:

@@ -36,6 +36,7 @@ class Planes(ABC):
 
     def __init__(self, objective: StructuredObjective) -> None:
         n = objective.n_queries
+        self._engine, self._part = objective.engine, objective.part
         self._features, self._offsets = objective.features, objective.features.offsets
         self.margins, self.duals = np.zeros((2, n, _FIRST_CAPACITY))
         self.gram = np.zeros((n, _FIRST_CAPACITY, _FIRST_CAPACITY))

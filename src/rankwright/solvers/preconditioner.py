@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from rankwright.data.products import FeatureProducts
-from rankwright.machine.blas import one_thread_per_call
-from rankwright.machine.threads import map_in_order, split_by_size, sum_over_query_ranges
+from rankwright.engines.engine import Engine
+from rankwright.machine.runs import split_by_size
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.types import Array
 
@@ -81,12 +80,12 @@ def preconditioner(
     diagonal of the Hessian has to do.
     """
     runs, documents = _sample(objective)
-    features, alpha = objective.features, objective.alpha
-    if _cost_in_passes(features, documents) > max(inner_steps, _PASSES_WORTH_IT):
+    engine, alpha = objective.engine, objective.alpha
+    if _cost_in_passes(engine, documents) > max(inner_steps, _PASSES_WORTH_IT):
         if isinstance(previous, Factored):
             return previous
-        return Diagonal(alpha + np.maximum(_diagonal(objective, point), 0.0))
-    matrix = _hessian(objective, point, runs) * (features.n_documents / documents)
+        return Diagonal(alpha + np.maximum(objective.diagonal(point), 0.0))
+    matrix = objective.sampled_hessian(point, runs) * (engine.n_documents / documents)
     matrix[np.diag_indices_from(matrix)] += alpha
     try:
         return Factored(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
@@ -94,52 +93,24 @@ def preconditioner(
         return Diagonal(np.maximum(np.diag(matrix), alpha))
 
 
-def _cost_in_passes(features: FeatureProducts, documents: int) -> float:
+def _cost_in_passes(engine: Engine, documents: int) -> float:
     """How many passes over X the Hessian of so many documents takes: n Hessian-vector products, and one matrix product.
 
     Infinite if they would not fit beside X: too many features, or one query that is far too long. Few numbers are free.
     """
-    n, wanted = features.n_features, _DOCUMENTS_PER_FEATURE * features.n_features
+    n, wanted = engine.n_features, _DOCUMENTS_PER_FEATURE * engine.n_features
     if n > _MOST_FEATURES or documents > max(_TOO_MANY * wanted, _DOCUMENTS_PER_RUN):
         return np.inf
     if documents * n <= _FEW_NUMBERS:
         return 0.0
-    return documents / features.n_documents * (_CURVE_PER_NUMBER + _PRODUCT_PER_NUMBER * n)
+    return documents / engine.n_documents * (_CURVE_PER_NUMBER + _PRODUCT_PER_NUMBER * n)
 
 
 def _sample(objective: LinearObjective) -> tuple[list[tuple[int, int]], int]:
     """Runs of queries from all over the data, and how many documents they have."""
-    features = objective.features
-    wanted = _DOCUMENTS_PER_FEATURE * features.n_features
-    runs = split_by_size(features.offsets, max(1, features.n_documents // _DOCUMENTS_PER_RUN))
-    every = max(1, features.n_documents // wanted)
+    engine = objective.engine
+    wanted = _DOCUMENTS_PER_FEATURE * engine.n_features
+    runs = split_by_size(engine.offsets, max(1, engine.n_documents // _DOCUMENTS_PER_RUN))
+    every = max(1, engine.n_documents // wanted)
     chosen = runs[:: min(every, len(runs))]
-    return chosen, sum(int(features.offsets[last] - features.offsets[first]) for first, last in chosen)
-
-
-def _hessian(objective: LinearObjective, point: LinearPoint, runs: list[tuple[int, int]]) -> Array:
-    """Σ X_qᵀ H_q X_q over runs of queries, column by column of X."""
-    features, losses = objective.features, objective.losses
-
-    def term(run: tuple[int, int]) -> Array:
-        columns = np.ascontiguousarray(features.rows_of(*run).T)
-        product: Array = columns @ losses.curve_columns(*run, point.losses, columns).T
-        return product
-
-    matrix = np.zeros((features.n_features, features.n_features))
-    with one_thread_per_call():
-        for product in map_in_order(term, runs):
-            matrix += product
-    return (matrix + matrix.T) / 2
-
-
-def _diagonal(objective: LinearObjective, point: LinearPoint) -> Array:
-    """Σ_d h_d x_d²: of the Hessian's own diagonal the part that the pairs' cross terms do not reach."""
-    features = objective.features
-
-    def add(first: int, last: int, out: Array) -> None:
-        for begin, end in features.blocks(first, last):
-            features.add_squares(begin, end, point.losses.diagonal, out)
-
-    features.passes += 1
-    return sum_over_query_ranges(add, features.offsets, (features.n_features,))
+    return chosen, sum(int(engine.offsets[last] - engine.offsets[first]) for first, last in chosen)

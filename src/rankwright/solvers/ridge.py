@@ -18,8 +18,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwright.data.centred import CentredQueries
-from rankwright.data.centred_dense import DenseQueries
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.solvers.conjugate_gradient import shifted_conjugate_gradients
 from rankwright.types import Array
@@ -87,14 +86,14 @@ def _factor(matrix: Array, alpha: float) -> Callable[[Array], Array]:
         return lambda v: scale * (vectors @ (inverse * (vectors.T @ (scale * v))))
 
 
-def choose_solver(data: CentredQueries) -> Solver:
+def choose_solver(data: CentredSums) -> Solver:
     """Primal or dual, whichever matrix is smaller; iteration for wide sparse data."""
     if data.is_sparse:
         return "primal" if data.n_features <= _MOST_FEATURES_OF_SPARSE else "cg"
     return "primal" if data.n_features <= data.n_documents else "dual"
 
 
-def ridge_path(data: CentredQueries, alphas: Array, solver: Solver | None = None) -> RidgePath:
+def ridge_path(data: CentredSums, alphas: Array, solver: Solver | None = None) -> RidgePath:
     """The weights for every λ > 0 of ``alphas``."""
     chosen = solver or choose_solver(data)
     small = min(data.n_features, data.n_documents) < _WORTH_MORE_THREADS
@@ -115,7 +114,7 @@ def warn_if_not_converged(path: RidgePath, alphas: Array) -> None:
         )
 
 
-def _primal(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
+def _primal(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
     moments = data.moments()
     systems = ShiftedSystems(moments.gram, alphas)
     weights = systems.solve(moments.products)
@@ -123,10 +122,9 @@ def _primal(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
     return weights + systems.solve(gradient), _relative(gradient, moments.products)
 
 
-def _dual(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
+def _dual(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
     """X̂ = USVᵀ: w = VS(S² + λI)⁻¹Uᵀŷ. Forming X̂X̂ᵀ would square the condition of X̂, with nothing to refine it by."""
-    assert isinstance(data, DenseQueries)
-    centred = data.centred_matrix()
+    centred = data.matrix()
     left, values, right = scipy.linalg.svd(centred, full_matrices=False)
     shrunken = (values * (left.T @ data.target))[:, None] / (values[:, None] ** 2 + alphas)
     weights: Array = right.T @ shrunken
@@ -140,14 +138,14 @@ def _relative(columns: Array, scale: Array) -> Array:
     return norms
 
 
-def _cg(data: CentredQueries, alphas: Array) -> tuple[Array, Array]:
+def _cg(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
     def gram_times(v: Array) -> Array:
-        return data.transposed_product(data.product(v[:, None]))[:, 0]
+        return data.gram_times(v[:, None])[:, 0]
 
-    return shifted_conjugate_gradients(gram_times, data.transposed_product(data.target[:, None])[:, 0], alphas)
+    return shifted_conjugate_gradients(gram_times, data.target_products(), alphas)
 
 
-_SOLVERS: dict[Solver, Callable[[CentredQueries, Array], tuple[Array, Array]]] = {
+_SOLVERS: dict[Solver, Callable[[CentredSums, Array], tuple[Array, Array]]] = {
     "primal": _primal,
     "dual": _dual,
     "cg": _cg,

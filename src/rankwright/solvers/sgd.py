@@ -53,7 +53,6 @@ class Stream:
         if self.first_step == 0:
             self.first_step = self._try_first_step(features, losses, order[:_TRIAL_QUERIES])
         self._go_through(features, losses, order, decay, average)
-        features.passes += 1
 
     def _go_through(
         self, features: FeatureProducts, losses: QueryLosses, order: Order, decay: float, average: bool

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.data.centred import check_features
-from rankwright.data.products import FeatureProducts
+from rankwright.data.part import Part
+from rankwright.engines.engine import Engine
 from rankwright.errors import DataError
 from rankwright.losses.loss import Point
 from rankwright.losses.structured import StructuredLosses
-from rankwright.machine.threads import for_query_ranges, split_by_size, sum_over_query_ranges
+from rankwright.machine.runs import split_by_size
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.types import Array
 
 _MOST_PARTS, _LEAST_DOCUMENTS = 64, 256
@@ -18,7 +19,7 @@ _MOST_FEATURES = 1024
 
 
 class StructuredObjective:
-    """What structured solvers minimise. ``argmax_calls`` counts rankings found, ``features.passes`` readings of X.
+    """What structured solvers minimise. ``argmax_calls`` counts rankings found, ``engine.passes`` readings of X.
 
     Attributes
     ----------
@@ -27,8 +28,10 @@ class StructuredObjective:
         only the gradients are kept
     """
 
-    def __init__(self, features: FeatureProducts, losses: StructuredLosses, alpha: float, center: Array) -> None:
-        self.features, self.losses, self.alpha, self.center = features, losses, alpha, center
+    def __init__(self, engine: Engine, part: Part, losses: StructuredLosses, alpha: float, center: Array) -> None:
+        features = part.products
+        self.engine, self.part, self.features = engine, part, features
+        self.losses, self.alpha, self.center = losses, alpha, center
         self.n_queries, self.n_features = features.n_queries, features.n_features
         self.scores, self.point = np.empty(features.n_documents), losses.point()
         self.is_wide = features.n_features > _MOST_FEATURES
@@ -37,7 +40,7 @@ class StructuredObjective:
 
     def with_losses(self, losses: StructuredLosses) -> StructuredObjective:
         """The same with other losses of the same queries; both count in one."""
-        other = StructuredObjective(self.features, losses, self.alpha, self.center)
+        other = StructuredObjective(self.engine, self.part, losses, self.alpha, self.center)
         other._calls = self._calls
         return other
 
@@ -59,7 +62,7 @@ class StructuredObjective:
         for_query_ranges(lambda begin, end: self._look(weights, first + begin, first + end), part)
         self._calls["argmax"] += last - first
         if last == self.n_queries:
-            self.features.passes += 1
+            self.engine.passes += 1
 
     def _look(self, weights: Array, first: int, last: int) -> None:
         features = self.features
@@ -73,7 +76,7 @@ class StructuredObjective:
     def check_finite(self, number: float) -> None:
         """Refuse numbers that are not, and say which feature is the cause if one is."""
         if not np.isfinite(number):
-            check_features(self.features.queries)
+            self.part.check_features()
             raise DataError("the numbers overflow: scale the features, or sample_weight, down")
 
     def penalty(self, weights: Array) -> float:
@@ -99,7 +102,7 @@ class StructuredObjective:
 
     def scores_of(self, weights: Array) -> Array:
         """Xw."""
-        self.features.passes += 1
+        self.engine.passes += 1
         scores = np.empty(self.features.n_documents)
         offsets = self.features.offsets
         for_query_ranges(lambda first, last: self.features.scores(first, last, weights, scores), offsets)
@@ -114,7 +117,7 @@ class StructuredObjective:
 
     def plane_of(self, point: Point) -> tuple[float, Array]:
         """b and v of the plane b + vᵀw below the sum of all losses that touches it at the point."""
-        self.features.passes += 1
+        self.engine.passes += 1
         vector = sum_over_query_ranges(
             lambda first, last, out: self.features.add_transposed(first, last, point.gradient, out),
             self.features.offsets,

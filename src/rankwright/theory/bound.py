@@ -7,8 +7,8 @@ from math import exp, floor, inf, log, log10
 from typing import TYPE_CHECKING, Any
 
 from rankwright.errors import ParameterError
+from rankwright.evaluation.tables import plain_table, rich_table
 from rankwright.html import Block, notebook_html
-from rankwright.measures.tables import plain_table, rich_table
 from rankwright.theory.formulas import log_sum
 
 if TYPE_CHECKING:

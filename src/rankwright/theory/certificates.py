@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_choice, check_positive, check_probability
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import Ranker, evaluate
+from rankwright.evaluation.tables import number, plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.evaluation import Ranker, evaluate
-from rankwright.measures.measure import Measure, Values, measures_of
-from rankwright.measures.tables import number, plain_table, rich_table
+from rankwright.measures.measure import Measure, Values, one_measure
 from rankwright.rankers.leave_query_out import HeldOut
-from rankwright.theory.checks import check_delta
 from rankwright.theory.mean_bounds import (
     bernstein_bound,
     betting_bound,
@@ -88,8 +89,8 @@ def certificate(
     >>> round(certified.mean, 2), round(certified.bound, 2), certified.method
     (0.7, 0.68, 'betting')
     """
-    (chosen,) = _one_measure(measure)
-    check_delta(delta)
+    chosen = one_measure(measure)
+    check_probability("delta", delta)
     rules = convention_of(convention).but(**dict(chosen.options))
     low, high = _range(chosen, rules)
     is_gain = baseline is not None
@@ -146,13 +147,6 @@ def _bounds(worth: Values, delta: float, is_exact: bool) -> dict[str, float]:
 # What is asked for
 
 
-def _one_measure(measure: str | Measure) -> tuple[Measure, ...]:
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: a certificate is for one measure, not {len(chosen)}")
-    return chosen
-
-
 def can_certify(measure: Measure, convention: Convention) -> bool:
     """Whether the measure has a greatest value that does not depend on the queries."""
     rules = convention.but(**dict(measure.options))
@@ -184,8 +178,7 @@ def _is_two_valued(measure: Measure, rules: Convention) -> bool:
 def _method(method: str, measure: Measure, *, is_exact: bool, is_gain: bool) -> str:
     if method == "auto":
         return _EXACT if is_exact else "betting"
-    if method != _EXACT and method not in _BOUNDS:
-        raise ParameterError(f"method must be one of auto, {_EXACT}, {', '.join(_BOUNDS)}, not {method!r}")
+    check_choice("method", method, ("auto", _EXACT, *_BOUNDS))
     if method == _EXACT and not is_exact:
         what = f"a gain in {measure}" if is_gain else str(measure)
         raise ParameterError(
@@ -203,9 +196,7 @@ def _judged_queries(system: Any, queries: Queries | None) -> Queries:
         if queries is not None and queries is not system.queries:
             raise ParameterError("queries: the result of leave_query_out contains its queries: leave this argument out")
         return system.queries
-    if not isinstance(queries, Queries):
-        raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
-    return queries
+    return checked_queries(queries)
 
 
 def _values(system: Any, queries: Queries, measure: Measure, convention: str | Convention) -> Values:
@@ -280,8 +271,7 @@ class Certificate:
 
         It takes new values to spread as these do. For few queries, where the distance shrinks faster, it is too many.
         """
-        if not within > 0:
-            raise ParameterError(f"within must be above 0, not {within!r}")
+        check_positive("within", within)
         return max(1, math.ceil(self.n_queries * ((self.mean - self.bound) / within) ** 2))
 
     @property

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.arrays import real_numbers
+from rankwright.checks import check_probability
 from rankwright.errors import ParameterError
 from rankwright.theory.betting_kernels import first_believable
-from rankwright.theory.checks import check_delta
 
 Values = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def clopper_pearson_bound(successes: int, trials: int, delta: float) -> float:
     """The p with P[Binomial(n, p) ≥ successes] = δ (Clopper and Pearson, 1934): exact for values that are 0 or 1."""
     from scipy.special import betaincinv
 
-    check_delta(delta)
+    check_probability("delta", delta)
     if not 0 <= successes <= trials or trials < 1:
         raise ParameterError(f"successes must be between 0 and trials ≥ 1, not {successes} of {trials}")
     return float(betaincinv(successes, trials - successes + 1, delta)) if successes else 0.0
@@ -97,7 +97,7 @@ def _mixture_bound(values: Values, delta: float, tolerance: float) -> float:
 
 
 def _checked(values: npt.ArrayLike, delta: float) -> Values:
-    check_delta(delta)
+    check_probability("delta", delta)
     checked = real_numbers(values, "values")
     if checked.ndim != 1 or len(checked) == 0:
         raise ParameterError(f"values must be a list of at least one number, not of shape {checked.shape}")

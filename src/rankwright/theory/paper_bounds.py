@@ -56,7 +56,7 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
     queries = scored.queries
     if isinstance(queries.supervision, PreferenceGraph):
         raise ParameterError(f"kind={kind!r} needs grades or full rankings, not preference graphs")
-    levels = levels_of(queries)
+    levels = levels_of(queries.judgments)
     pairs = _PAIRS[kind](queries, levels)
     radius = scored.radius(B)
     length, length_from = scored.document_length(M)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_positive, check_whole
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.errors import DataError
+from rankwright.evaluation.tables import plain_table, rich_table
 from rankwright.html import Block, notebook_html
-from rankwright.measures.tables import plain_table, rich_table
-from rankwright.theory.checks import check_positive, check_queries, check_whole
 from rankwright.theory.lengths import block_spreads, squares
 from rankwright.types import Array
 
@@ -97,8 +98,7 @@ def rademacher(
     check_positive("B", B)
     check_whole("draws", draws, 2)
     check_whole("seed", seed, 0)
-    check_queries(queries)
-    if queries.n_documents == 0:
+    if checked_queries(queries).n_documents == 0:
         raise DataError("there are no documents")
     blocks = QueryBlocks(queries.X, queries.grouping)
     sampled, total = _lengths_of_sums(blocks, centred, int(draws), seed)

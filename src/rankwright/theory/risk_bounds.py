@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from rankwright.checks import check_choice, check_positive, check_probability
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.losses.listwise import ListwiseHinge
@@ -12,7 +13,6 @@ from rankwright.losses.structured import StructuredHinge, checked_measure
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.theory.bound import RiskBound
-from rankwright.theory.checks import check_choice, check_delta, check_positive
 from rankwright.theory.lipschitz import risk_of
 from rankwright.theory.paper_bounds import listwise_bound, pairwise_bound
 from rankwright.theory.scored import ScoredQueries
@@ -95,7 +95,7 @@ def risk_bound(
     >>> bound.is_vacuous, rw.theory.risk_bound(ranker, made.queries, kind="theorem4").is_vacuous
     (False, True)
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     check_choice("kind", kind, KINDS)
     if constants is not None:
         check_choice("constants", constants, CONSTANTS)

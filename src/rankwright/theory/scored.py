@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import QueryBlocks
 from rankwright.errors import DataError, ParameterError
-from rankwright.rankers.base import LinearRanker
-from rankwright.rankers.pipelines import without_pipeline
-from rankwright.theory.checks import check_queries
+from rankwright.models.model_of import model_of, not_wanted
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
 from rankwright.types import Array
@@ -33,18 +32,19 @@ class ScoredQueries:
     """What risk bounds need of a ranker and of queries."""
 
     def __init__(self, ranker: Any, queries: Queries) -> None:
-        ranker, _ = without_pipeline(ranker, None)
-        if not isinstance(ranker, LinearRanker):
-            raise ParameterError(
-                f"ranker must be a fitted linear one, such as RankSVM or a loaded model, not {type(ranker).__name__}: "
-                "the bounds are for classes of linear functions"
-            )
-        check_queries(queries)
-        if queries.n_documents == 0:
+        wanted = (
+            "ranker must be a fitted linear one, such as RankSVM or a loaded model, as the bounds are for classes of "
+            "linear functions"
+        )
+        model = model_of(ranker, None, wanted)
+        formula = model.formula()
+        if formula is None:
+            raise not_wanted(wanted, ranker)
+        if checked_queries(queries).n_documents == 0:
             raise DataError("there are no queries to bound a risk with")
         self.queries = queries
-        self.scores = ranker.predict(queries)
-        features, weights = ranker.formula().as_linear(ranker._columns_of(queries), queries.grouping)
+        self.scores = model.predict(queries)
+        features, weights = formula.as_linear(model._columns_of(queries), queries.grouping)
         with np.errstate(over="ignore"):
             self.length = float(np.linalg.norm(weights))
         if not np.isfinite(self.length):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from math import log
@@ -17,26 +17,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwright.checks import check_probability, check_whole
 from rankwright.data.queries import Queries
 from rankwright.datasets.synthetic import make_queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.tables import plain_table, rich_table
 from rankwright.html import Block, notebook_html
 from rankwright.losses.pairwise import levels_of
 from rankwright.losses.structured import StructuredHinge, checked_measure
-from rankwright.measures import PairwiseError, evaluate
+from rankwright.measures import PairwiseError
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
-from rankwright.measures.tables import plain_table, rich_table
+from rankwright.progress import Progress, Tell
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.report.chart import line_chart
 from rankwright.theory.bound import shown
-from rankwright.theory.checks import check_delta, check_whole
 from rankwright.theory.risk_bounds import Kind, risk_bound
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-Progress = Callable[[float, float], None]
 
 _TEST_SHARE = 0.3
 _FEWEST, _STEP = 30, 10**0.5  # training queries at least, and from one size to the next by default
@@ -84,7 +85,7 @@ def study_bounds(
     delta: float = 0.05,
     convention: str | Convention = "default",
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> BoundStudy:
     """Train on more and more queries; hold bound, training risk and held-out risk against each other.
 
@@ -102,9 +103,9 @@ def study_bounds(
         Each bound holds with probability 1 − delta.
     seed : int
     progress : function, optional
-        Called with how many points are done, and how many there are.
+        Called with `Progress`: how many points are done, and how many there are.
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     check_whole("repeats", repeats, 1)
     check_whole("seed", seed, 0)
     chosen = checked_measure(measure)
@@ -121,7 +122,7 @@ def study_bounds(
             experiment = _Experiment(given[np.sort(drawn[:size])], held_out, chosen, convention, delta)
             points.append(experiment.point(repeat))
             if progress is not None:
-                progress(len(points), repeats * len(steps))
+                progress(Progress(f"{size:,} queries", len(points), repeats * len(steps)))
     return BoundStudy(str(chosen), delta, held_out.n_queries, tuple(points))
 
 
@@ -205,7 +206,7 @@ class _Experiment:
 
 
 def _wrong_pairs(ranker: RankSVM, queries: Queries) -> float:
-    pairs = levels_of(queries).pairs()
+    pairs = levels_of(queries.judgments).pairs()
     shares = evaluate(ranker, queries, PairwiseError).values[PairwiseError]
     return float(np.where(pairs > 0, shares * pairs, 0.0).mean())
 

@@ -25,7 +25,7 @@ from rankwright.data.streams.streamed import StreamedQueries
 from rankwright.data.streams.text_rows import text_to_store
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
-from rankwright.types import Progress
+from rankwright.progress import Tell
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -47,7 +47,7 @@ def open_queries(
     one_hot: Sequence[str] | None = None,
     column_description: str | os.PathLike[str] | None = None,
     for_model: Any = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> StreamedQueries:
     """Open data files that may be larger than memory: LETOR / SVMlight text, CSV or Parquet, text also as gzip.
 
@@ -69,7 +69,7 @@ def open_queries(
     dtype, missing, label, qid, doc, features, one_hot, column_description, for_model
         As :func:`~rankwright.read_queries` takes them.
     progress : function, optional
-        Told how many bytes of the files have been read, and of how many, while they are read for the first time.
+        Called with :class:`~rankwright.Progress` while the files are read for the first time: bytes read, of how many.
     """
     asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
     if for_model is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
+from rankwright.checks import is_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 
@@ -24,7 +24,7 @@ def memory_limit(memory: int | str) -> int:
         number, unit, binary = found.groups()
         power = "kmgt".index(unit.lower()) + 1 if unit else 0
         limit = int(float(number) * (1024 if binary else 1000) ** power)
-    elif isinstance(memory, int | np.integer) and not isinstance(memory, bool):
+    elif is_whole(memory):
         limit = int(memory)
     else:
         raise ParameterError(f"memory must be a number of bytes, or as '4GB', '500MB' or '2GiB', not {memory!r}")

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.data.streams.ahead import one_ahead
 from rankwright.data.streams.joining import joined_judgments, joined_queries
 from rankwright.data.streams.sizes import bytes_of, memory_limit, told_bytes
 from rankwright.data.streams.source import Source, cut
-from rankwright.errors import DataError
+from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.judgments import Judgments
-from rankwright.types import Progress
+from rankwright.progress import Progress, Tell
 
 Map = Callable[[Queries], Queries]
 
@@ -109,13 +110,23 @@ class StreamedQueries:
         read = (self._source.read(first, last, features=False) for first, last in self._runs)
         return joined_judgments([self._taken(part, run).judgments for part, run in zip(read, self._runs, strict=True)])
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether features are CSR."""
+        return bool(sp.issparse(self._empty.X))
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts there are in a reading."""
+        return len(self._runs)
+
     # Reading
 
-    def parts(self, progress: Progress | None = None) -> Generator[Queries]:
+    def parts(self, progress: Tell | None = None) -> Generator[Queries]:
         """One reading of all queries: parts of whole queries, one after the other, always cut alike.
 
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
-        left by ``break`` or an error does so by itself). ``progress`` is told how many bytes are done, and of how many.
+        left by ``break`` or an error does so by itself). ``progress`` is called with `Progress`, in bytes.
         """
         total = self.n_documents * self._row_bytes
         done = 0.0
@@ -124,7 +135,7 @@ class StreamedQueries:
                 yield part
                 done += part.n_documents * self._row_bytes
                 if progress is not None:
-                    progress(done, total)
+                    progress(Progress("reading", done, total, in_bytes=True))
 
     def in_memory(self) -> Queries:
         """All of them as :class:`~rankwright.Queries`, whatever memory that takes."""
@@ -236,3 +247,16 @@ class StreamedQueries:
             f"StreamedQueries({queries}, {documents}, {features}; {size} in {parts} from {self._source.told()}, "
             f"memory {told_bytes(self.memory)})"
         )
+
+
+AnyQueries = Queries | StreamedQueries
+
+
+def in_memory(queries: AnyQueries, who: str, instead: str) -> Queries:
+    """Queries as they are, for one who needs all of them at once: those that are read part by part are refused."""
+    if isinstance(queries, StreamedQueries):
+        raise ParameterError(
+            f"{who} needs all documents in memory at once, and these are read part by part: use {instead}, or give "
+            "queries.in_memory() if they fit"
+        )
+    return queries

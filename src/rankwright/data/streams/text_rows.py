@@ -25,7 +25,7 @@ from rankwright.data.svmlight.parser import Parser, tasks
 from rankwright.data.svmlight.reader import WHY_ONE_QUERY, first_layout
 from rankwright.errors import ParseError
 from rankwright.machine.threads import map_in_order
-from rankwright.types import Progress
+from rankwright.progress import Progress, Tell
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _NO_PLACE = np.empty((0, 0))
@@ -41,7 +41,7 @@ def text_to_store(
     sort: bool,
     note: dict[str, Any],
     memory: int,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> Store:
     """Write the rows of text files, read as one, into an open file; ``folder`` takes what is needed on the way."""
     layout = first_layout(files[0], dtype=dtype, missing=missing)
@@ -75,7 +75,7 @@ class _Reading:
         self.with_qid: bool | None = None
         self.n_grouped = 0  # queries of files of group sizes
 
-    def into(self, file: BinaryIO, folder: Path, note: dict[str, Any], memory: int, progress: Progress | None) -> Store:
+    def into(self, file: BinaryIO, folder: Path, note: dict[str, Any], memory: int, progress: Tell | None) -> Store:
         """Read all, and write it."""
         sizes = [path.stat().st_size for path in self.files]
         parsers = [self._looked_at(path) for path in self.files]
@@ -85,9 +85,9 @@ class _Reading:
             for path, parser, size in zip(self.files, parsers, sizes, strict=True):
                 parser.width = width
 
-                def tell(share: float, before: int = done, size: int = size) -> None:
+                def tell(share: float, path: Path = path, before: int = done, size: int = size) -> None:
                     if progress is not None:
-                        progress(before + share * size, sum(sizes))
+                        progress(Progress(f"reading {path.name}", before + share * size, sum(sizes), in_bytes=True))
 
                 self._read(path, parser, writer, tell)
                 done += size

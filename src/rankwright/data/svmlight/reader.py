@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.arrays import checked_float_type
+from rankwright.checks import check_choice, check_whole
 from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.paths import input_file
 from rankwright.data.precision import as_the_rule_says
@@ -205,22 +207,18 @@ def _queries(pieces: list[Piece], whole: npt.NDArray[Any], parser: Parser) -> Qu
 
 def _checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any]:
     """The type asked for; float32 as a first guess if none is."""
-    if dtype is None:
-        return _SINGLE
-    if np.dtype(dtype) not in (_SINGLE, _DOUBLE):
-        raise ParameterError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
-    return np.dtype(dtype)
+    return _SINGLE if dtype is None else checked_float_type(dtype)
 
 
 def _checked_n_features(n_features: int | None) -> int | None:
-    if n_features is not None and not (isinstance(n_features, int | np.integer) and n_features >= 1):
-        raise ParameterError(f"n_features must be a whole number of at least 1, not {n_features!r}")
-    return None if n_features is None else int(n_features)
+    if n_features is None:
+        return None
+    check_whole("n_features", n_features, 1, or_else="None")
+    return int(n_features)
 
 
 def _checked_fill(missing: str, sparse: bool | None) -> float:
-    if missing not in ("zero", "nan"):
-        raise ParameterError(f"missing must be 'zero' or 'nan', not {missing!r}")
+    check_choice("missing", missing, ("zero", "nan"))
     if missing == "nan" and sparse:
         raise ParameterError("missing='nan' needs a dense array: in CSR what is absent is zero")
     return np.nan if missing == "nan" else 0.0

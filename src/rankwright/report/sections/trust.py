@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.measures.significance import RESAMPLES, bootstrap_means
+from rankwright.evaluation.significance import RESAMPLES, bootstrap_means
 from rankwright.report import plots
 from rankwright.report.markup import (
     cautious,

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from rankwright.errors import ParameterError
+from rankwright.evaluation.tables import plain_table
 from rankwright.html import Block, notebook_html
 from rankwright.judgments.supervision import FullRanking, PreferenceGraph
 from rankwright.losses import PHIS, OrderPreservingLoss, PreorderLoss, SquaredLoss
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import Weights
-from rankwright.measures.tables import plain_table
 from rankwright.theory.consistency.laboratory import Laboratory, SurrogateGap
 from rankwright.theory.consistency.orders import order_text
 from rankwright.theory.consistency.spaces import is_low_noise, mallows, order_preserving_chain, plackett_luce

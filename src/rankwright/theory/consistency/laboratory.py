@@ -17,14 +17,13 @@ from rankwright.losses.loss import Loss
 from rankwright.losses.standardise import standardised
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.theory.consistency.orders import (
     Number,
     Order,
     OrderTable,
     SupervisionSet,
     distribution_of,
-    one_measure,
     orders_of_scores,
 )
 from rankwright.theory.consistency.standardisation import number_text
@@ -162,7 +161,7 @@ class Laboratory:
 
     def expected_standardised(self, standardize: str, cutoff: int | None = None) -> Array:
         """E[r(Y)], r the standardisation function "dcg", "ndcg", "zero-one" or "wpd" (paper O, section 5)."""
-        weights = standardised(self.supervisions.queries(1), standardize, cutoff, self.convention)
+        weights = standardised(self.supervisions.queries(1).judgments, standardize, cutoff, self.convention)
         mean: Array = np.array(self.probabilities, dtype=np.float64) @ weights.reshape(len(self.supervisions), -1)
         return mean
 

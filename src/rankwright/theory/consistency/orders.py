@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_whole
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
+from rankwright.evaluation.per_query import measure_values
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
 from rankwright.measures.conventions import Convention, convention_of
-from rankwright.measures.measure import Measure, measures_of
-from rankwright.measures.ranked import RankedQueries
+from rankwright.measures.measure import Measure, one_measure
 from rankwright.types import Array
 
 Mask = npt.NDArray[np.bool_]
@@ -97,8 +98,7 @@ class SupervisionSet:
 
 def check_items(n: int) -> int:
     """Refuse a number of items whose orders cannot be gone through."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"items must be a whole number of at least 1, not {n!r}")
+    check_whole("items", n, 1)
     if n > MOST_ITEMS:
         raise ParameterError(
             f"items: {n} are too many. Every one of their {factorial(n):,} orders (n!) is looked at under every "
@@ -205,14 +205,6 @@ def point_mass(k: int, count: int) -> Distribution:
 # What a measure says
 
 
-def one_measure(measure: str | Measure) -> Measure:
-    """A single measure, given as text or as it is."""
-    chosen = measures_of(measure)
-    if len(chosen) != 1:
-        raise ParameterError(f"measure: give one, not {', '.join(map(str, chosen))}")
-    return chosen[0]
-
-
 class OrderTable:
     """The value of every order under every supervision, and which orders are best in expectation.
 
@@ -227,10 +219,9 @@ class OrderTable:
         self.orders = all_orders(n)
         scores = np.empty((len(self.orders), n))
         np.put_along_axis(scores, self.orders, np.arange(n, 0.0, -1.0)[None], axis=1)
-        ranked = RankedQueries(
-            np.repeat(scores, len(supervisions), axis=0).ravel(), supervisions.queries(len(self.orders))
-        )
-        computed = self.measure.compute(ranked, convention_of(convention))
+        repeated = np.repeat(scores, len(supervisions), axis=0).ravel()
+        judgments = supervisions.queries(len(self.orders)).judgments
+        computed = measure_values(repeated, judgments, [self.measure], convention_of(convention))[self.measure]
         self.values: Array = np.nan_to_num(computed.reshape(len(self.orders), -1), nan=0.0)
         self.above: Mask = scores[:, :, None] > scores[:, None, :]  # above[σ, j, i]: j stands above i in order σ
         fractions = _as_fractions(self.values) if self.measure.name in _RATIONAL else None

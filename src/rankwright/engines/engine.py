@@ -1,0 +1,150 @@
+"""`Engine`: what learners see of data. They send a step to the parts, and get a sum, or a row for each query.
+
+A step is a plain function ``step(part, *sent)`` of some whole queries and of small things that are sent along, so that
+it can run wherever the part is. It returns a number, an array, None, or a tuple of these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.part import Part
+from rankwright.errors import DataError, ParameterError
+from rankwright.types import Array, Columns
+
+Step = Callable[..., Any]
+
+
+class Engine(ABC):
+    """Parts of whole queries, wherever they are. A new engine says how steps get to them, and how results get back.
+
+    Attributes
+    ----------
+    n_queries, n_documents, n_features : of all parts together
+    offsets : where the documents of each query begin and end, if all stand query by query
+    is_sparse : whether features are CSR
+    passes : how often the features have been read as a whole
+    keeps : whether parts stay in memory, with what they have computed
+    """
+
+    n_features: int
+    offsets: npt.NDArray[np.int64]
+    is_sparse: bool
+    passes: int = 0
+    keeps: bool = False
+
+    @property
+    def n_queries(self) -> int:
+        """N."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """m."""
+        return int(self.offsets[-1])
+
+    def whole(self, who: str) -> Part:
+        """All queries as one part, which only data in memory can be; ``who`` needs them so, and what to use instead."""
+        raise ParameterError(f"{who}, or give queries in memory")
+
+    @abstractmethod
+    def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        """What the step returns of each part, in the order of the queries."""
+
+    @abstractmethod
+    def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        """What ``step(state, *sent)`` returns of the state of each part, in the order of the queries."""
+
+    def sum_of_states(self, step: Step, *sent: Any) -> Any:
+        """What ``step(state, *sent)`` makes of the states that parts were given by earlier steps, added up.
+
+        The data are not read.
+        """
+        return _total(self._state_results(step, sent))
+
+    def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
+        """What a step returns of each part, in the order of the queries, as it comes.
+
+        ``reads`` says whether the step looks at features: then this is a pass.
+        """
+        if reads:
+            self.passes += 1
+        return self._results(step, sent)
+
+    def sum(self, step: Step, *sent: Any, reads: bool = True) -> Any:
+        """What the step returns, added up over all parts, always in the same order."""
+        return _total(self.each(step, *sent, reads=reads))
+
+    def per_query(self, step: Step, *sent: Any, reads: bool = True) -> Any:
+        """What the step returns for each query of a part, or each document, of all parts one behind the other."""
+        return _joined(list(self.each(step, *sent, reads=reads)))
+
+    def fill(
+        self,
+        step: Step,
+        out: Array,
+        *sent: Any,
+        axis: int = 0,
+        by: Literal["query", "document"] = "query",
+        slots: Columns | None = None,
+        reads: bool = True,
+    ) -> list[Any]:
+        """Let ``step(part, room, *sent)`` write numbers of its queries, or documents, to their places in ``out``.
+
+        ``room`` is the part's share of ``out`` along an axis; of its first axis the step may write ``slots`` only.
+        Returns what the steps returned.
+        """
+        returned, place, written = [], 0, slice(None) if slots is None else slots
+        for room, result in self.each(_written, step, out.shape, axis, by, sent, reads=reads):
+            out[_along(axis, place, place + room.shape[axis])][written] = room[written]
+            place += room.shape[axis]
+            returned.append(result)
+        return returned
+
+
+def _written(part: Part, step: Step, shape: tuple[int, ...], axis: int, by: str, sent: tuple[Any, ...]) -> Any:
+    length = part.n_queries if by == "query" else part.n_documents
+    room = np.empty((*shape[:axis], length, *shape[axis + 1 :]))
+    return room, step(part, room, *sent)
+
+
+def _along(axis: int, begin: int, end: int) -> tuple[slice, ...]:
+    return (*(slice(None),) * axis, slice(begin, end))
+
+
+def _total(results: Iterator[Any]) -> Any:
+    total = next(results)
+    for result in results:
+        total = _added(total, result)
+    return total
+
+
+def check_learnable_size(queries: Any) -> None:
+    """Refuse queries without documents or features."""
+    if queries.n_documents == 0:
+        raise DataError("there are no documents to learn from")
+    if queries.n_features == 0:
+        raise DataError("the queries have no features to learn from")
+
+
+def _added(total: Any, result: Any) -> Any:
+    """Sums of numbers and arrays, in place where that is possible; tuples element by element."""
+    if isinstance(total, tuple):
+        sums = [_added(a, b) for a, b in zip(total, result, strict=True)]
+        return type(total)(*sums) if hasattr(total, "_fields") else tuple(sums)
+    if isinstance(total, np.ndarray) and total.ndim:
+        return np.add(total, result, out=total)
+    return None if total is None else total + result
+
+
+def _joined(results: list[Any]) -> Any:
+    """Arrays one behind the other; tuples element by element."""
+    if isinstance(results[0], tuple):
+        columns = [_joined(list(column)) for column in zip(*results, strict=True)]
+        return type(results[0])(*columns) if hasattr(results[0], "_fields") else tuple(columns)
+    return results[0] if len(results) == 1 else np.concatenate(results)

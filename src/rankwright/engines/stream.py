@@ -1,0 +1,40 @@
+"""`Stream`: queries larger than memory, read part by part. A part is forgotten when the next one comes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from rankwright.data.part import Part
+from rankwright.data.streams.streamed import StreamedQueries
+from rankwright.engines.engine import Engine, Step, check_learnable_size
+
+
+class Stream(Engine):
+    """Every step is a reading of the data, whatever it looks at; only the states of parts stay."""
+
+    def __init__(self, queries: StreamedQueries) -> None:
+        check_learnable_size(queries)
+        self._queries = queries
+        self.n_features, self.is_sparse = queries.n_features, queries.is_sparse
+        self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
+        self._states: list[dict[Hashable, Any]] = [{} for _ in range(queries.n_parts)]
+
+    def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
+        """Counts every reading."""
+        self.passes += 1
+        return self._results(step, sent)
+
+    def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        n_queries = n_documents = 0
+        with closing(self._queries.parts()) as parts:
+            for queries, state in zip(parts, self._states, strict=True):
+                yield step(Part(queries, before=(n_queries, n_documents), state=state), *sent)
+                n_queries, n_documents = n_queries + queries.n_queries, n_documents + queries.n_documents
+
+    def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        for state in self._states:
+            yield step(state, *sent)

@@ -1,0 +1,1 @@
+"""Measures run over queries: values of each query, how sure their means are, comparisons of systems, tables."""

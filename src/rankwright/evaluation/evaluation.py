@@ -1,0 +1,202 @@
+"""`evaluate`: the values of measures for every query, their means, and how far the means can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import StreamedQueries
+from rankwright.errors import DataError
+from rankwright.evaluation.judged import judged_queries
+from rankwright.evaluation.per_query import measure_values
+from rankwright.evaluation.significance import bootstrap_interval
+from rankwright.evaluation.tables import interval, number, plain_table, rich_table
+from rankwright.html import Block, notebook_html
+from rankwright.judgments.supervision import Supervision
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.measure import Measure, Values, measures_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rankwright.data.frames import Backend
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Anything that scores documents."""
+
+    def predict(self, X: Any) -> npt.ArrayLike:
+        """One score per row of X."""
+
+
+def evaluate(
+    scores_or_ranker: npt.ArrayLike | Ranker,
+    queries: Queries | StreamedQueries | Supervision | npt.ArrayLike,
+    measures: str | Measure | Iterable[str | Measure] = "ndcg@10, map",
+    convention: str | Convention = "default",
+    *,
+    qid: npt.ArrayLike | None = None,
+    group: npt.ArrayLike | None = None,
+) -> Evaluation:
+    """Measure how well scores, or a ranker's predictions, rank the documents of every query.
+
+    Parameters
+    ----------
+    scores_or_ranker : array with one score per row of ``queries``, or an object with ``predict(X)``
+        A higher score is a better place. Infinite scores are allowed, NaN is not. A ranker needs Queries.
+    queries : Queries, in memory or read from files, or the grades of all documents
+        Arrays, lists and columns of frames are taken by position: row i of each is the same document.
+    measures : such as ``[nDCG @ 10, AP]`` or ``"ndcg@10, map"``
+    convention : a name from ``CONVENTIONS`` or a Convention
+        How ties, empty queries, short lists and the like are counted.
+    qid : array, with grades
+        The query of each row, in any order.
+    group : array, with grades, instead of qid
+        How many rows each query has, one query after the other, as LightGBM takes them.
+
+    Examples
+    --------
+    >>> import rankwright as rw
+    >>> queries = rw.Queries(None, y=[2, 0, 1, 0, 1], qid=[1, 1, 1, 2, 2])
+    >>> evaluation = rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], queries, [rw.nDCG @ 10, rw.AP])
+    >>> evaluation.values[rw.AP]
+    array([0.83333333, 0.75      ])
+    >>> rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], [2, 0, 1, 0, 1], "map", qid=[1, 1, 1, 2, 2]).values[rw.AP]
+    array([0.83333333, 0.75      ])
+    """
+    if isinstance(queries, StreamedQueries):
+        return evaluate_parts(_scored(scores_or_ranker, queries), queries.query_ids, measures, convention)
+    queries = judged_queries([scores_or_ranker], queries, qid, group)
+    scores = _predicted(scores_or_ranker, queries) if isinstance(scores_or_ranker, Ranker) else scores_or_ranker
+    return evaluate_parts([(scores, queries)], queries.query_ids, measures, convention)
+
+
+def evaluate_parts(
+    scored: Iterable[tuple[npt.ArrayLike, Queries]],
+    query_ids: npt.NDArray[Any],
+    measures: str | Measure | Iterable[str | Measure],
+    convention: str | Convention,
+) -> Evaluation:
+    """The same of queries that come in parts, each with the scores of its documents, one part at a time."""
+    if len(query_ids) == 0:
+        raise DataError("there are no queries to evaluate")
+    chosen, wanted = convention_of(convention), measures_of(measures)
+    values: dict[Measure, list[Values]] = {measure: [] for measure in wanted}
+    for scores, queries in scored:
+        for measure, of_part in measure_values(scores, queries.judgments, wanted, chosen).items():
+            values[measure].append(of_part)
+    return Evaluation(query_ids, {measure: np.concatenate(parts) for measure, parts in values.items()}, chosen)
+
+
+def _scored(
+    scores_or_ranker: npt.ArrayLike | Ranker, queries: StreamedQueries
+) -> Iterator[tuple[npt.ArrayLike, Queries]]:
+    """The parts of queries with their scores."""
+    if isinstance(scores_or_ranker, Ranker):
+        for part in queries.parts():
+            yield _predicted(scores_or_ranker, part), part
+        return
+    scores = np.asarray(scores_or_ranker)
+    if len(scores) != queries.n_documents:
+        raise DataError(f"there are {len(scores):,} scores for {queries.n_documents:,} documents")
+    first = 0
+    for part in queries.parts():
+        yield scores[first : first + part.n_documents], part
+        first += part.n_documents
+
+
+def _predicted(ranker: Ranker, queries: Queries) -> npt.ArrayLike:
+    by_name = getattr(ranker, "predicts_queries", False)
+    return ranker.predict(queries if by_name else queries.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The value of each measure for each query. NaN marks a query that is left out of the mean."""
+
+    query_ids: npt.NDArray[Any]
+    values: dict[Measure, Values]
+    convention: Convention
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, in the order asked for."""
+        return tuple(self.values)
+
+    @cached_property
+    def counted(self) -> dict[Measure, Values]:
+        """The values of the queries that count."""
+        return {measure: values[~np.isnan(values)] for measure, values in self.values.items()}
+
+    @cached_property
+    def means(self) -> dict[Measure, float]:
+        """The mean over the queries that count; NaN if none does."""
+        return {m: float(values.mean()) if len(values) else float("nan") for m, values in self.counted.items()}
+
+    @cached_property
+    def intervals(self) -> dict[Measure, tuple[float, float]]:
+        """A 95 % bootstrap confidence interval for each mean."""
+        return {measure: bootstrap_interval(values) for measure, values in self.counted.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Means, intervals and counts, ready for JSON."""
+        return {
+            "convention": self.convention.name,
+            "queries": len(self.query_ids),
+            "measures": [
+                {
+                    "measure": str(measure),
+                    "mean": json_number(self.means[measure]),
+                    "interval": [json_number(bound) for bound in self.intervals[measure]],
+                    "queries": len(self.counted[measure]),
+                }
+                for measure in self.measures
+            ],
+        }
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """A frame with a row for each query: its id, and its value of each measure."""
+        import pyarrow as pa
+
+        from rankwright.data.frames import as_backend
+        from rankwright.data.to_columns import id_type
+
+        ids = pa.array(self.query_ids, id_type(self.query_ids))
+        columns = {"qid": ids, **{str(measure): values for measure, values in self.values.items()}}
+        return as_backend(pa.table(columns), backend)
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        header = ["measure", "mean", "95 % interval", "queries"]
+        rows = [
+            [
+                str(measure),
+                number(self.means[measure]),
+                interval(self.intervals[measure]),
+                f"{len(self.counted[measure]):,}",
+            ]
+            for measure in self.measures
+        ]
+        return header, rows
+
+    def __str__(self) -> str:
+        return plain_table(*self._cells(), title=f"convention: {self.convention.name}")
+
+    def __rich__(self) -> Table:
+        return rich_table(*self._cells(), title=f"convention: {self.convention.name}")
+
+    def _repr_html_(self) -> str:
+        return notebook_html(Block(f"convention: {self.convention.name}", *self._cells()))
+
+    __repr__ = __str__
+
+
+def json_number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if np.isnan(value) else value

@@ -1,0 +1,1 @@
+"""What a trained ranker is, apart from how it was trained."""

@@ -1,0 +1,75 @@
+"""What measures say of linear rankers on queries that they were not trained on, and cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.data.part import Part
+from rankwright.data.streams.streamed import AnyQueries
+from rankwright.engines import engine_of
+from rankwright.errors import DataError
+from rankwright.evaluation.per_query import measure_values
+from rankwright.measures.conventions import Convention
+from rankwright.measures.measure import Measure
+from rankwright.preparation.formula import linear_scores
+from rankwright.selection.search import Estimate, estimate_of
+from rankwright.types import Array
+
+
+class Judge:
+    """Some measures, computed by some conventions, and what they say of weights."""
+
+    def __init__(self, measures: Sequence[Measure], convention: Convention) -> None:
+        self.measures, self.convention = tuple(measures), convention
+
+    def values(self, queries: AnyQueries, weights: Array) -> Array:
+        """The measures of each query by each ranker, queries × rankers × measures; weights are rankers × columns."""
+        values: Array = engine_of(queries).per_query(_values, weights, self.measures, self.convention)
+        return values
+
+    def estimates(self, values: Array) -> list[dict[Measure, Estimate]]:
+        """Means over the queries, and their standard errors, for each ranker."""
+        return [
+            {measure: estimate_of(of_ranker[:, m]) for m, measure in enumerate(self.measures)}
+            for of_ranker in np.moveaxis(values, 1, 0)
+        ]
+
+    def cross_validated(
+        self, queries: AnyQueries, n_folds: int, weights_of: Callable[[int, npt.NDArray[np.bool_]], Array]
+    ) -> Array:
+        """The measures of each query by rankers trained without its fold.
+
+        ``weights_of(fold, mask)`` trains on the queries of a mask; folds are counted from 1.
+        """
+        found: Array | None = None
+        for fold, held_out in folds_of(queries.n_queries, n_folds):
+            values = self.values(queries[held_out], weights_of(fold, ~held_out))
+            found = np.empty((queries.n_queries, *values.shape[1:])) if found is None else found
+            found[held_out] = values
+        assert found is not None
+        return found
+
+
+def folds_of(n_queries: int, n_folds: int) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+    """Each fold's number, from 1, and which queries it leaves out: every n-th one."""
+    if n_queries < 2:
+        raise DataError(
+            "there is only one query, but cross-validation needs two: name the query of each row by qid, or "
+            "give validation queries"
+        )
+    n_folds = min(n_folds, n_queries)
+    part = np.arange(n_queries) % n_folds
+    return ((fold + 1, part == fold) for fold in range(n_folds))
+
+
+def _values(part: Part, weights: Array, measures: tuple[Measure, ...], convention: Convention) -> Array:
+    queries = part.queries
+    values = np.empty((queries.n_queries, len(weights), len(measures)))
+    for ranker, scores in enumerate(linear_scores(queries.X, weights.T).T):
+        found = measure_values(scores, queries.judgments, measures, convention)
+        for column, measure in enumerate(measures):
+            values[:, ranker, column] = found[measure]
+    return values
