@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -42,24 +43,24 @@ class Cache:
     def opened(self, fill: Fill, beside: Sequence[Path], told: str) -> Store:
         """What the cache holds, if it is of the files as they are now; else what is read from them."""
         state = _state([*self.files, *beside])
-        kept = self._kept(state, told)
-        if kept is not None:
-            return kept
-        store = self._written(fill, state) or self._for_now(fill, state)
-        if _state([*self.files, *beside]) != state:
-            store.close()
-            self.path.unlink(missing_ok=True)
-            raise ParseError(self.files[0], CHANGED)
+        store = self._kept(state)
+        if store is None:
+            store = self._written(fill, state) or self._for_now(fill, state)
+            if _state([*self.files, *beside]) != state:
+                store.file.close()
+                self.path.unlink(missing_ok=True)
+                raise ParseError(self.files[0], CHANGED)
         store.named(told)
+        weakref.finalize(store, store.file.close)
         return store
 
-    def _kept(self, state: list[dict[str, Any]], told: str) -> Store | None:
+    def _kept(self, state: list[dict[str, Any]]) -> Store | None:
         try:
             file = self.path.open("rb", buffering=0)
         except OSError:
             return None
         try:
-            store = Store(cast(BinaryIO, file), told)
+            store = Store(cast(BinaryIO, file))
             if store.note.get("files") == state:
                 return store
         except NotAStore:
@@ -72,7 +73,7 @@ class Cache:
         if not os.access(self.folder, os.W_OK | os.X_OK):
             return None
         with atomic_path(self.path) as temporary, temporary.open("r+b") as file:
-            fill(cast(BinaryIO, file), self.folder, {"files": state}).close()
+            fill(cast(BinaryIO, file), self.folder, {"files": state})
         return Store(cast(BinaryIO, self.path.open("rb", buffering=0)))
 
     def _for_now(self, fill: Fill, state: list[dict[str, Any]]) -> Store:

@@ -135,8 +135,8 @@ class StoreWriter:
         if name != "cells" and name not in self._spools:
             self._spools[name] = unnamed_file(self._folder)
         file = self._file if name == "cells" else self._spools[name]
-        content: Any = np.ascontiguousarray(values)
-        _write_all(file, memoryview(content).cast("B"))
+        content: Any = np.ascontiguousarray(values).view(np.uint8)
+        _write_all(file, memoryview(content))
         self._lengths[name] = self._lengths.get(name, 0) + len(values)
 
     def finish(
@@ -191,8 +191,8 @@ class StoreWriter:
 class Store:
     """The rows of a file that :class:`StoreWriter` wrote, which must stay open; a :class:`Source` of queries."""
 
-    def __init__(self, file: BinaryIO, told: str = "a file") -> None:
-        self._file, self._told = file, told
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self._told = file, "a file"
         self._lock = threading.Lock()
         self.note = _note(file)
         try:
@@ -216,7 +216,7 @@ class Store:
 
     def _check(self) -> None:
         """What the rest relies on: other numbers would lead to reading what is not there."""
-        size = self._file.seek(0, 2)
+        size = self.file.seek(0, 2)
         for name, (place, kind, length) in self._places.items():
             if place < 0 or length < 0 or kind.hasobject or place + length * kind.itemsize > size:
                 raise ValueError(f"array {name!r} does not lie in the file")
@@ -243,22 +243,18 @@ class Store:
         """From now on, tell that the queries come from there."""
         self._told = told
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
     def array(self, name: str, first: int = 0, last: int | None = None) -> npt.NDArray[Any]:
         """The entries first … last − 1 of an array."""
         place, kind, length = self._places[name]
         last = length if last is None else last
         values = np.empty(last - first, kind)
-        content: Any = values
-        memory = memoryview(content).cast("B") if len(values) else memoryview(b"")
+        content: Any = values.view(np.uint8)
+        memory = memoryview(content)
         done = 0
         with self._lock:
-            self._file.seek(place + first * kind.itemsize)
+            self.file.seek(place + first * kind.itemsize)
             while done < len(memory):
-                read = cast(Any, self._file).readinto(memory[done:])
+                read = cast(Any, self.file).readinto(memory[done:])
                 if not read:
                     raise DataError(f"{self._told}: the file ends too early: it was changed while in use")
                 done += read

@@ -60,7 +60,7 @@ def tables_to_store(
             row = 0
             for table in _whole_queries(each):
                 queries = each.queries(table, row)
-                first = first or queries[:0]
+                first = queries[:0] if first is None else first
                 _check_alike(first, queries, each.path)
                 if sort and not isinstance(queries.supervision, Grades):
                     raise ParameterError(f"sort=True takes grades, but {each.path} has a {queries.supervision.kind}")

@@ -73,17 +73,18 @@ class _Reading:
         self.files, self.layout, self.sort = files, layout, sort
         self.runs, self.seen = Runs(may_be_apart=sort), _Seen()
         self.with_qid: bool | None = None
+        self.width = 0  # of dense rows
         self.n_grouped = 0  # queries of files of group sizes
 
     def into(self, file: BinaryIO, folder: Path, note: dict[str, Any], memory: int, progress: Tell | None) -> Store:
         """Read all, and write it."""
         sizes = [path.stat().st_size for path in self.files]
         parsers = [self._looked_at(path) for path in self.files]
-        width = max(parser.width for parser in parsers)
+        self.width = max(parser.width for parser in parsers)
         done = 0
         with StoreWriter(file, folder) as writer:
             for path, parser, size in zip(self.files, parsers, sizes, strict=True):
-                parser.width = width
+                parser.width = self.width
 
                 def tell(share: float, path: Path = path, before: int = done, size: int = size) -> None:
                     if progress is not None:
@@ -137,7 +138,7 @@ class _Reading:
 
     def _check_width(self, piece: Piece, parser: Parser) -> None:
         """Rows of a store are equally wide: if a dense one is wider than all before, all are read again."""
-        if self.layout.sparse or piece.rows == 0 or piece.stride <= parser.width:
+        if self.layout.sparse or piece.rows == 0 or piece.stride <= self.width:
             return
         raise ReadAgain(replace(self.layout, least_width=max(self._widths(parser))))
 
