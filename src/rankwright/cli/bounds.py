@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.data import DATA_HELP, DataReader, read_model, reads_data
+from rankwright.cli.options import check_one_of
 from rankwright.cli.output import print_json, print_lines, print_table, working
 from rankwright.errors import DataError, ParameterError
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwright.cli.data import read_model
-from rankwright.cli.options import option_of
+from rankwright.cli.options import check_one_of, option_of
 from rankwright.cli.output import Exit, Failure, check_output, print_code, reading, writing
 from rankwright.errors import ParameterError, ParseError
 

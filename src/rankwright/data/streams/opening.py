@@ -97,7 +97,7 @@ def open_asked(
     dtype: npt.DTypeLike | None = None,
     missing: Literal["zero", "nan"] = "zero",
     column_description: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> StreamedQueries:
     """The same, of columns that are asked for by one object."""
     files = data_files(paths)
