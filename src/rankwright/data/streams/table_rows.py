@@ -18,7 +18,7 @@ from rankwright.data.streams.store import Rows, Store, StoreWriter
 from rankwright.data.table_columns import FeatureColumn
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.supervision import FullRanking, Grades
-from rankwright.types import Progress
+from rankwright.progress import Progress, Tell
 
 
 class Tables(Protocol):
@@ -48,7 +48,7 @@ def tables_to_store(
     sort: bool,
     note: dict[str, Any],
     memory: int,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> Store:
     """Write the rows of tables, read as one, into an open file; ``folder`` takes what is needed on the way."""
     _encode_alike(files)
@@ -71,7 +71,7 @@ def tables_to_store(
                 row += len(table)
             done += each.path.stat().st_size
             if progress is not None:
-                progress(done, total)
+                progress(Progress(f"reading {each.path.name}", done, total, in_bytes=True))
         if first is None:
             raise DataError(f"{files[0].path}: there are no documents")
         store = writer.finish(
