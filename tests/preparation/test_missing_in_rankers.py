@@ -92,7 +92,7 @@ def test_a_feature_may_be_named_as_a_column_would_be():
 def test_means_of_huge_values_do_not_overflow():
     x = np.array([[1e307, 1.0], [9e306, 2.0], [np.nan, 3.0]] * 40)
     by = rw.RankRLS(1.0)
-    by._note_preparation(rw.Queries(x, np.arange(120) % 3, np.arange(120) // 6))
+    by._note_preparation(rw.Queries(x, np.arange(120) % 3, np.arange(120) // 6), has_missing=True)
     assert by.preparation_.filling.values[0] == pytest.approx(9.5e306)
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns
@@ -53,13 +57,28 @@ def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[Queries,
     return queries, {name: read.get(name) for name in others}
 
 
-def equally_wide(files: Sequence[str | os.PathLike[str]], read: list[Queries]) -> list[Queries]:
+def equally_wide(files: Sequence[str | os.PathLike[str]], read: Sequence[Any]) -> list[Any]:
     """What was read from files of one collection, with as many features: text does not tell of those that are all 0."""
     if any(queries.has_feature_names for queries in read) or len({queries.n_features for queries in read}) == 1:
-        return read
+        return list(read)
+    if not all(isinstance(queries, Queries) for queries in read):
+        most = max(queries.n_features for queries in read)
+        return [widened(queries, most) for queries in read]
     from rankwright.data.svmlight.reader import read_parts
 
     return read_parts(files, dtype=None, missing="zero")
+
+
+def widened(queries: Any, n_features: int) -> Any:
+    """The same with more features, which are 0 in all documents."""
+    if not isinstance(queries, Queries):
+        return queries.mapped(partial(widened, n_features=n_features))
+    x: Any = queries.X
+    if sp.issparse(x):
+        x = sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], n_features))
+    else:
+        x = np.hstack([x, np.zeros((x.shape[0], n_features - x.shape[1]), x.dtype)])
+    return Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
 
 
 def _refuse_columns(columns: TableColumns, name: str) -> None:

@@ -139,7 +139,6 @@ class Job:
             selection=self._selection(entries, judged),
             left_out=tuple(left_out),
             request=self.request,
-            job=self.work.job,
         )
 
     # Judging

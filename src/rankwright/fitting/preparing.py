@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from rankwright.checks import check_choice
 from rankwright.data.queries import Queries
 from rankwright.preparation.heavy_tails import heavy_tailed
 from rankwright.preparation.missing import MISSING, MissingName, has_missing
@@ -67,8 +66,6 @@ def preparations_of(
     Test queries give no reason to try anything; if values are missing in them alone, training still tells what stands
     for these.
     """
-    check_choice("missing", missing, MISSING_OPTIONS)
-    check_choice("transform", transform, TRANSFORM_OPTIONS)
     with_holes = [role for role, part in queries.items() if has_missing(part.X)]
     fillings: Sequence[Any] = [missing]
     if missing == "auto":

@@ -62,7 +62,6 @@ class FitResult:
     left_out : rankers that were not tried to the end
     rule, delta : how the choice was made, and the probability that a certificate is wrong
     request : the arguments of the fit: queries as given, and options
-    job : the name of the work that it went on from, if any was kept
     """
 
     measure: Measure
@@ -83,12 +82,11 @@ class FitResult:
     selection: tuple[int, ...]
     left_out: tuple[LeftOut, ...]
     request: Request
-    job: str
 
     @property
     def fingerprint(self) -> str:
         """What tells this fit from any other: the same for the same data, options and version."""
-        return self.job or self.request.fingerprint
+        return self.request.fingerprint
 
     @property
     def model(self) -> LinearModel:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.preparation.transforms import Log, Quantile, Transform, TransformName
 from rankwright.types import Array
 
@@ -22,7 +23,7 @@ _KNOTS = 33
 _SMALL = 0.1  # of the values that are not 0, this quantile is the unit of the logarithm if it is below 1
 
 
-def heavy_tailed(queries: Queries) -> npt.NDArray[np.intp]:
+def heavy_tailed(queries: AnyQueries) -> npt.NDArray[np.intp]:
     """The columns whose squared deviations within queries come mostly from a few documents.
 
     A linear ranker follows such documents and hardly sees the differences between all others. Documents whose value is
@@ -36,11 +37,12 @@ def heavy_tailed(queries: Queries) -> npt.NDArray[np.intp]:
     return np.array([j for j in columns if _is_heavy(*_present(x, j, codes), sample.n_queries)], np.intp)
 
 
-def _sampled(queries: Queries) -> Queries:
+def _sampled(queries: AnyQueries) -> Queries:
     """Whole queries, evenly spaced, with about as many documents as are looked at: the fewer, the more features."""
     most = min(_MOST_DOCUMENTS, max(_LEAST_DOCUMENTS, _MOST_CELLS // max(1, queries.n_features)))
     step = -(-queries.n_documents // most)
-    return queries[::step] if step > 1 else queries
+    sample = queries[::step] if step > 1 else queries
+    return sample if isinstance(sample, Queries) else sample.in_memory()
 
 
 def _present(x: Any, column: int, codes: npt.NDArray[np.intp]) -> tuple[Array, npt.NDArray[np.intp]]:
@@ -77,7 +79,7 @@ def _column(x: Any, column: int) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def transforms_of(queries: Queries, columns: npt.NDArray[np.intp], name: TransformName) -> dict[int, Transform]:
+def transforms_of(queries: AnyQueries, columns: npt.NDArray[np.intp], name: TransformName) -> dict[int, Transform]:
     """The transform of this kind for each of the columns, by the values that they have in these queries."""
     if name == "none":
         return {}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.part import Part
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
+from rankwright.engines import engine_of
 from rankwright.preparation.formula import Formula, prepared_columns
 from rankwright.preparation.heavy_tails import heavy_tailed, transforms_of
 from rankwright.preparation.missing import Filling, MissingName, has_missing, missing_within_queries
@@ -74,9 +77,17 @@ class Preparation:
         totals[..., self.indicated] += per_column[..., self.n_features :]
         return totals
 
-    def prepared(self, queries: Queries) -> Queries:
+    @overload
+    def prepared(self, queries: Queries) -> Queries: ...
+    @overload
+    def prepared(self, queries: StreamedQueries) -> StreamedQueries: ...
+    def prepared(self, queries: AnyQueries) -> AnyQueries:
         """The same queries with the columns in place of the features."""
-        return queries if self.changes_nothing else self.with_columns(queries, self.columns(queries))
+        if self.changes_nothing:
+            return queries
+        if isinstance(queries, StreamedQueries):
+            return queries.mapped(self.prepared)
+        return self.with_columns(queries, self.columns(queries))
 
     def columns(self, queries: Queries) -> Any:
         """The columns of these queries, as an array or CSR of their own."""
@@ -116,13 +127,13 @@ class Preparation:
 
 
 def prepare(
-    queries: Queries,
+    queries: AnyQueries,
     *,
     missing: MissingName = "mean",
     transform: TransformName = "none",
     scale: bool = True,
     others_miss: bool = False,
-) -> tuple[Preparation, Queries]:
+) -> tuple[Preparation, AnyQueries]:
     """How to prepare the features of these queries, and the queries prepared.
 
     Parameters
@@ -136,28 +147,30 @@ def prepare(
     unscaled = unscaled_preparation(queries, missing=missing, transform=transform, others_miss=others_miss)
     if not scale:
         return unscaled, unscaled.prepared(queries)
-    if unscaled.changes_nothing:
-        scaled = _scaled(unscaled, queries)
+    if unscaled.changes_nothing or isinstance(queries, StreamedQueries):
+        scaled = _scaled(unscaled, unscaled.prepared(queries))
         return scaled, scaled.prepared(queries)
     x = unscaled.columns(queries)
     scaled = _scaled(unscaled, Queries(x, queries.supervision, queries.qid))
     return scaled, scaled.with_columns(queries, _divided(x, scaled.scale))
 
 
-def _scaled(unscaled: Preparation, columns: Queries) -> Preparation:
+def _scaled(unscaled: Preparation, columns: AnyQueries) -> Preparation:
     scale, varies = within_query_spread(columns)
     return replace(unscaled, scale=scale, varies=varies)
 
 
 def unscaled_preparation(
-    queries: Queries, *, missing: MissingName = "mean", transform: TransformName = "none", others_miss: bool = False
+    queries: AnyQueries, *, missing: MissingName = "mean", transform: TransformName = "none", others_miss: bool = False
 ) -> Preparation:
     """How to prepare the features of these queries without scaling them, as `prepare` does."""
     transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
     filling, indicated = None, np.zeros(0, np.intp)
-    if others_miss or has_missing(queries.X):
-        filling = Filling(_means(queries, transforms), missing == "query-mean")
-        indicated = np.flatnonzero(missing_within_queries(queries.X, queries.grouping))
+    if others_miss or some_missing(queries):
+        counts, sums, within = engine_of(queries).sum(_known, transforms, queries.n_documents)
+        means = sums * np.divide(queries.n_documents, counts, out=np.zeros(len(sums)), where=counts > 0)
+        filling = Filling(means, missing == "query-mean")
+        indicated = np.flatnonzero(within)
     return Preparation(queries.n_features, transforms, filling, indicated, None)
 
 
@@ -170,19 +183,35 @@ def _divided(x: Any, scale: Array | None) -> Any:
     return x
 
 
-def _means(queries: Queries, transforms: Transforms) -> Array:
-    """The mean of each transformed feature over the documents that have it; 0 if none has."""
-    n = queries.n_features
+def some_missing(queries: AnyQueries) -> bool:
+    """Whether any value is missing."""
+    if queries.n_documents == 0 or queries.n_features == 0:
+        return False
+    return any(engine_of(queries).each(_misses))
+
+
+def _misses(part: Part) -> bool:
+    return has_missing(part.queries.X)
+
+
+def _known(part: Part, transforms: Transforms, n_documents: int) -> tuple[npt.NDArray[np.int64], Array, Array]:
+    """Of each transformed feature, how many documents have it, and Σ of their values over ``n_documents``.
+
+    So the sum overflows no earlier than the mean does. The third number is above 0 if some query has documents with
+    the feature and without it.
+    """
+    queries, n = part.queries, part.n_features
     if sp.issparse(queries.X):
         entries, missing = sparse_entries(queries.X, queries.grouping, transforms, None)
         columns = queries.X.indices
         counts = queries.n_documents - np.bincount(columns[missing], minlength=n)
-        parts = entries[~missing] / queries.n_documents
+        parts = entries[~missing] / n_documents
         sums = np.bincount(columns[~missing], parts, minlength=n).astype(np.float64, copy=False)
     else:
         counts, sums = np.zeros(n, np.int64), np.zeros(n)
         for _, values, _ in dense_blocks(queries.X, queries.grouping, np.arange(n), transforms, None):
             known = ~np.isnan(values)
             counts += known.sum(axis=0)
-            sums += (values / queries.n_documents).sum(axis=0, where=known)  # so that the sum overflows no earlier
-    return sums * np.divide(queries.n_documents, counts, out=np.zeros(n), where=counts > 0)
+            sums += (values / n_documents).sum(axis=0, where=known)
+    within = missing_within_queries(queries.X, queries.grouping)
+    return counts, sums, within.astype(np.float64)

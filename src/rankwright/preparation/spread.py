@@ -8,28 +8,38 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.queries import Queries
+from rankwright.data.part import Part
 from rankwright.data.query_blocks import QueryBlocks
+from rankwright.data.streams.streamed import AnyQueries
+from rankwright.engines import engine_of
 from rankwright.types import Array
 
 _ROUNDING = 1e-12  # of the size of a feature
 
 
-def within_query_spread(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_]]:
+def within_query_spread(queries: AnyQueries) -> tuple[Array, npt.NDArray[np.bool_]]:
     """The standard deviation of each feature within queries, 1 where there is none; and whether there is one."""
     squares, varies = _within_query_squares(queries)
     return np.where(varies, np.sqrt(squares / max(1, queries.n_documents)), 1.0), varies
 
 
-def varies_within_queries(queries: Queries) -> npt.NDArray[np.bool_]:
+def varies_within_queries(queries: AnyQueries) -> npt.NDArray[np.bool_]:
     """Whether a feature differs between documents of the same query, in any query: else it can rank nothing."""
     return _within_query_squares(queries)[1]
 
 
-def _within_query_squares(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _within_query_squares(queries: AnyQueries) -> tuple[Array, npt.NDArray[np.bool_]]:
     """The sum of squares of each feature less its mean in each query, and whether that is more than rounding."""
-    blocks = QueryBlocks(queries.X, queries.grouping)
-    total, size = np.zeros(queries.n_features), np.zeros(queries.n_features)
+    if queries.n_documents == 0:
+        return np.zeros(queries.n_features), np.zeros(queries.n_features, bool)
+    total, size = engine_of(queries).sum(_squares)
+    return total, np.sqrt(total) > _ROUNDING * np.sqrt(size)
+
+
+def _squares(part: Part) -> tuple[Array, Array]:
+    """Σ of squares of each feature, less its mean in each query, and as it is."""
+    blocks = QueryBlocks(part.queries.X, part.queries.grouping)
+    total, size = np.zeros(part.n_features), np.zeros(part.n_features)
     for of_queries, _, rows in blocks:
         sizes = np.diff(blocks.offsets[of_queries.start : of_queries.stop + 1])
         if sp.issparse(rows):
@@ -39,7 +49,7 @@ def _within_query_squares(queries: Queries) -> tuple[Array, npt.NDArray[np.bool_
             centred = rows - np.repeat(blocks.sums(of_queries, rows) / sizes[:, None], sizes, axis=0)
             size += np.einsum("ij,ij->j", rows, rows)
             total += np.einsum("ij,ij->j", centred, centred)
-    return total, np.sqrt(total) > _ROUNDING * np.sqrt(size)
+    return total, size
 
 
 def _squares_of_sparse(rows: Any, sizes: npt.NDArray[np.int64]) -> Array:

@@ -100,11 +100,7 @@ class LinearRanker(LinearScorer, Ranker):
         self.preparation_ = unscaled_preparation(queries, missing=self.missing) if has_missing else None
 
     def _prepared(self, queries: AnyQueries) -> AnyQueries:
-        if self.preparation_ is None:
-            return queries
-        if isinstance(queries, StreamedQueries):
-            return queries.mapped(self.preparation_.prepared)
-        return self.preparation_.prepared(queries)
+        return queries if self.preparation_ is None else self.preparation_.prepared(queries)
 
     def formula(self) -> Formula:
         """What the scores of features are computed by, as `predict` takes them, whatever was done to them in training.
