@@ -121,7 +121,7 @@ def test_two_parts_stay_within_the_limit(file, memory):
 
 def test_progress_is_told(streamed):
     told = []
-    for _ in streamed.parts(lambda done, total: told.append((done, total))):
+    for _ in streamed.parts(lambda progress: told.append((progress.done, progress.total))):
         pass
     done, total = zip(*told, strict=True)
     assert len(set(total)) == 1
@@ -131,7 +131,7 @@ def test_progress_is_told(streamed):
 
 def test_the_first_reading_tells_of_bytes(file):
     told = []
-    rw.open_queries(file, progress=lambda done, total: told.append((done, total)))
+    rw.open_queries(file, progress=lambda progress: told.append((progress.done, progress.total)))
     assert told[-1] == (file.stat().st_size, file.stat().st_size)
 
 
@@ -189,7 +189,7 @@ def test_only_one_part_is_read_ahead(streamed):
 
 
 def test_an_interruption_of_the_first_reading_leaves_nothing(file):
-    def interrupts(done, total):
+    def interrupts(progress):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
