@@ -61,6 +61,15 @@ class Part:
         """Make room: nobody asks for this again."""
         self._kept.pop(key, None)
 
+    def release(self) -> None:
+        """Give up all that was computed, as nobody asks this part again.
+
+        Products know their part and the part its products: without this, its memory would be free much later.
+        """
+        self._kept.clear()
+        for name in ("x", "judgments", "products", "centred"):
+            self.__dict__.pop(name, None)
+
     def over_runs(self, work: Callable[[int, int], None]) -> None:
         """Call ``work(first, last)`` on runs of its queries, side by side on the threads of this machine."""
         for_query_ranges(work, self.offsets)

@@ -38,7 +38,10 @@ class Stream(Engine):
         n_queries = n_documents = 0
         with closing(self._queries.parts()) as parts:
             for queries, state in zip(parts, self._states, strict=True):
-                yield step(Part(queries, before=(n_queries, n_documents), state=state), *sent)
+                part = Part(queries, before=(n_queries, n_documents), state=state)
+                result = step(part, *sent)
+                part.release()
+                yield result
                 n_queries, n_documents = n_queries + queries.n_queries, n_documents + queries.n_documents
 
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
