@@ -14,7 +14,7 @@ from rankwright.engines.engine import Engine, Step, check_learnable_size
 from rankwright.engines.states import Shelf, State
 
 # States of parts may take this share of the limit of memory before they are put on disk: parts take half of it.
-STATES_SHARE = 4
+STATES_SHARE = 8
 
 
 class Stream(Engine):
