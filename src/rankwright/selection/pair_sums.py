@@ -10,12 +10,13 @@ the queries of a part, and of the parts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rankwright.data.part import Part
+from rankwright.data.state import State
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.engines.driver import share
 from rankwright.selection.greedy import sum_over_others
@@ -27,8 +28,6 @@ Key = tuple[int, ...]
 
 # Candidates that are rated together: their products are in memory at the same time, for the queries of a part.
 _TOGETHER = 32
-
-_State = Mapping[Hashable, Any]
 
 
 class PairSums:
@@ -110,25 +109,24 @@ def _kept_sums(part: Part, rows: Columns, columns: Columns, new: list[Key], norm
         for i, row in enumerate(rows.tolist()):
             if row != column:
                 found[(min(row, column), max(row, column))] = products[:, i, j]
-    part.state["first query"] = part.first_query
     part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
     for key in new:
         part.state[key] = found[key].copy()
     return part.first_query, np.array([found[key].sum() for key in new])
 
 
-def _errors(state: _State, *sent: Any) -> Array:
+def _errors(state: State, *sent: Any) -> Array:
     total: Array = _solved(state, *sent)[0].sum(axis=0)
     return total
 
 
-def _solutions(state: _State, *sent: Any) -> tuple[Array, Array]:
+def _solutions(state: State, *sent: Any) -> tuple[Array, Array]:
     errors, weights = _solved(state, *sent)
     return errors[:, 0], weights
 
 
 def _solved(
-    state: _State,
+    state: State,
     keys: tuple[list[Key], list[Key]],
     elsewhere: tuple[Array, Array],
     first_queries: Columns,
@@ -136,7 +134,7 @@ def _solved(
     alpha: float,
 ) -> tuple[Array, Array]:
     """Errors of each query with every candidate, or of the selected columns, and then their weights."""
-    number, norms = int(np.searchsorted(first_queries, state["first query"])), state["norms"]
+    number, norms = int(np.searchsorted(first_queries, state.first_query)), state["norms"]
     held = [np.stack([state[key] for key in some], axis=1) for some in keys]
     rest = [sum_over_others(own) + sums[number] for own, sums in zip(held, elsewhere, strict=True)]
     n_columns = held[1].shape[1]
