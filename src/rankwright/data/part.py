@@ -69,6 +69,15 @@ class Part(QueryRun):
         """Make room: nobody asks for this again."""
         self._kept.pop(key, None)
 
+    def release(self) -> None:
+        """Give up all that was computed, as nobody asks this part again.
+
+        Products know their part and the part its products: without this, its memory would be free much later.
+        """
+        self._kept.clear()
+        for name in ("x", "judgments", "products", "centred"):
+            self.__dict__.pop(name, None)
+
     def in_order(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """``work(item)`` of each item, in order, on the threads of this machine."""
         with one_thread_per_call():

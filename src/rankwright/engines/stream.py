@@ -40,7 +40,9 @@ class Stream(Engine):
             for number, queries in enumerate(parts):
                 with self._states.use(number, State(queries.grouping.offsets, n_queries)) as state:
                     before = (n_queries, n_documents)
-                    result = step(Part(queries, before=before, state=state, longest_query=self._longest), *sent)
+                    part = Part(queries, before=before, state=state, longest_query=self._longest)
+                    result = step(part, *sent)
+                    part.release()
                 yield result
                 n_queries, n_documents = n_queries + queries.n_queries, n_documents + queries.n_documents
 
