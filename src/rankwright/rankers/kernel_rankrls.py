@@ -102,9 +102,15 @@ class KernelRankRLS(ClosedFormRanker):
         matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(matrix, dtype=np.float64)
 
-    def _closed_form(self, given: AnyQueries) -> _Solution:
+    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
+        return in_memory(super()._given_queries(X, y, qid, group, reset=reset), *_IN_MEMORY)
+
+    def _validation_queries(self, valid: Any) -> AnyQueries | None:
+        return super()._validation_queries(in_memory(valid, *_IN_MEMORY))
+
+    def _closed_form(self, queries: AnyQueries) -> _Solution:
         """The kernel matrix of the training documents, each query's documents together, makes it."""
-        queries = in_memory(given, *_IN_MEMORY)
+        queries = in_memory(queries, *_IN_MEMORY)
         check_features(queries)
         check_magnitude(queries)
         self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
