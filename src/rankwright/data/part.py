@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,14 +35,14 @@ class Part:
     """
 
     def __init__(
-        self, queries: Queries, *, before: tuple[int, int] = (0, 0), state: dict[Hashable, Any] | None = None
+        self, queries: Queries, *, before: tuple[int, int] = (0, 0), state: MutableMapping[Hashable, Any] | None = None
     ) -> None:
         order = queries.grouping.order
         self.queries, self.offsets = queries, queries.grouping.offsets
         self.n_queries, self.n_documents, self.n_features = queries.n_queries, queries.n_documents, queries.n_features
         self.first_query, self.first_document = before
         self.rows: Columns = np.arange(self.n_documents) if order is None else order
-        self.state: dict[Hashable, Any] = {} if state is None else state
+        self.state: MutableMapping[Hashable, Any] = {} if state is None else state
         self._kept: dict[Hashable, Any] = {}
 
     @cached_property

@@ -95,6 +95,11 @@ class CentredSums:
         moments: Moments = self.engine.sum(_moments_without, q)
         return moments
 
+    def moments_and_norms(self) -> tuple[Moments, Array]:
+        """X̂ᵀX̂ and X̂ᵀŷ, and c^q of each query, in one pass."""
+        moments, norms = self.engine.sum(_moments_and_norms)
+        return moments, np.concatenate(norms)
+
     # What greedy selection asks
 
     @property
@@ -159,6 +164,10 @@ def _norms(part: Part) -> Array:
 
 def _moments(part: Part) -> Moments:
     return part.centred.moments()
+
+
+def _moments_and_norms(part: Part) -> tuple[Moments, list[Array]]:
+    return part.centred.moments(), [part.centred.norms()]  # the sum of lists is one behind the other
 
 
 def residual_products_step(part: Part, weights: Array) -> Array:

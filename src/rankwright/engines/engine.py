@@ -30,6 +30,7 @@ class Engine(ABC):
     is_sparse : whether features are CSR
     passes : how often the features have been read as a whole
     keeps : whether parts stay in memory, with what they have computed
+    memory : the limit of memory in bytes, if there is one; states of parts beyond a quarter of it lie on disk
     """
 
     n_features: int
@@ -37,6 +38,7 @@ class Engine(ABC):
     is_sparse: bool
     passes: int = 0
     keeps: bool = False
+    memory: int | None = None
 
     @property
     def n_queries(self) -> int:
@@ -66,6 +68,10 @@ class Engine(ABC):
         The data are not read.
         """
         return _total(self._state_results(step, sent))
+
+    def each_state(self, step: Step, *sent: Any) -> Iterator[Any]:
+        """What ``step(state, *sent)`` makes of the state of each part, in the order of the queries, as it comes."""
+        return self._state_results(step, sent)
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """What a step returns of each part, in the order of the queries, as it comes.

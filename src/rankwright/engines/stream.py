@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -11,6 +11,10 @@ import numpy as np
 from rankwright.data.part import Part
 from rankwright.data.streams.streamed import StreamedQueries
 from rankwright.engines.engine import Engine, Step, check_learnable_size
+from rankwright.engines.states import Shelf, State
+
+# States of parts may take this share of the limit of memory before they are put on disk: parts take half of it.
+STATES_SHARE = 4
 
 
 class Stream(Engine):
@@ -21,7 +25,9 @@ class Stream(Engine):
         self._queries = queries
         self.n_features, self.is_sparse = queries.n_features, queries.is_sparse
         self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
-        self._states: list[dict[Hashable, Any]] = [{} for _ in range(queries.n_parts)]
+        self.memory = queries.memory
+        shelf = Shelf(queries.memory // STATES_SHARE)
+        self._states = [State(shelf) for _ in range(queries.n_parts)]
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Counts every reading."""
