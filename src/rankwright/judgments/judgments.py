@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -53,6 +53,10 @@ class Judgments:
         """Extremes of all queries, also of those that these are a part of."""
         return Whole.of(self.supervision, self.grouping) if self.whole_of is None else self.whole_of()
 
+    def within(self, whole: Whole) -> Judgments:
+        """The same as a part of more queries."""
+        return replace(self, whole_of=lambda: whole)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (_remade, (self.supervision, self.grouping, self.doc_ids, self.whole))
 
@@ -72,9 +76,7 @@ class Judgments:
 
 
 def _remade(supervision: Supervision, grouping: Grouping, doc_ids: Any, whole: Whole) -> Judgments:
-    judgments = Judgments(supervision, grouping, doc_ids)
-    judgments.__dict__["whole"] = whole
-    return judgments
+    return Judgments(supervision, grouping, doc_ids).within(whole)
 
 
 class Judged(Protocol):
