@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import AnyQueries
     from rankwright.preparation.preparation import Preparation
 
 _MOST_FEATURES = 10
 
 
 def prepared(
-    read: Mapping[str, Queries], scale: str | None, missing: str | None
-) -> tuple[Preparation, dict[str, Queries]]:
+    read: Mapping[str, AnyQueries], scale: str | None, missing: str | None
+) -> tuple[Preparation, dict[str, AnyQueries]]:
     """How features become the columns that are trained on, and all queries with these columns."""
     from rankwright.data.parts import parts_of
     from rankwright.data.width import check_width, n_values
@@ -32,7 +32,7 @@ def prepared(
     return by, {role: train if role == "train" else by.prepared(queries) for role, queries in read.items()}
 
 
-def most_features(max_features: int | None, train: Queries, data: Path) -> int:
+def most_features(max_features: int | None, train: AnyQueries, data: Path) -> int:
     """How many features to select at most: the option --max-features, by default 10, or all if there are fewer.
 
     ``train`` has the features as they are in ``data``.
