@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import typer.main
-from conftest import TEXT
 
 import rankwright as rw
 from rankwright.cli.main import app
@@ -20,7 +19,7 @@ FORMATS = ("text", "gzip", "sparse", "csv", "parquet", "folder")
 
 
 def dirty_queries():
-    """Text ids in no order, queries of one document or without a relevant one, constant and missing features, a leak."""
+    """Text ids in no order, one-document queries, some without a relevant one, constant and missing features."""
     rng = np.random.default_rng(7)
     sizes = np.where(rng.random(500) < 0.2, 1, rng.integers(2, 50, 500))
     n = sizes.sum()
@@ -177,7 +176,7 @@ def test_every_command_that_reads_data_has_the_options():
 
 def test_what_fits_is_read_into_memory(run, data, tmp_path):
     path = tmp_path / "small.txt"
-    path.write_text(TEXT)
+    path.write_text("1 qid:1 1:2\n0 qid:1 1:1\n")
     assert run("inspect", path, *SMALL, "--cache", tmp_path / "cache").err == ""
     assert run("inspect", data["text"][0], "--memory", "1GB").err == ""
     assert not (tmp_path / "cache").exists()

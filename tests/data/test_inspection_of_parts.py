@@ -97,7 +97,7 @@ def test_the_planted_problems_are_found_in_parts():
     ]
     assert [each.feature for each in found.outliers] == ["f11"]
     assert (found.constant, found.constant_within_queries, found.missing_throughout) == (("f3",), ("f4",), ("f9",))
-    assert [(each.feature, each.of) for each in found.duplicates][0] == ("f6", "f5")
+    assert (found.duplicates[0].feature, found.duplicates[0].of) == ("f6", "f5")
 
 
 @pytest.mark.parametrize("layout", ["dense", "CSR"])

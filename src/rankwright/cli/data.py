@@ -132,8 +132,8 @@ class DataReader:
 
         check_one_of(("float32", "float64"), dtype=dtype)
         check_one_of(("zero", "nan"), missing=missing)
-        is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
         with opening(path), naming_options(*_DATA_OPTIONS):
+            is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
             files = [path] if is_pipe else data_files(path)
             is_exceeded = not is_pipe and self.memory.is_exceeded(path, files)
             if files == [path] and not is_exceeded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankwright.errors import ParameterError
 
@@ -17,7 +17,7 @@ _MOST_FEATURES = 10
 
 def prepared(
     read: Mapping[str, AnyQueries], scale: str | None, missing: str | None
-) -> tuple[Preparation, dict[str, AnyQueries]]:
+) -> tuple[Preparation, dict[str, Any]]:
     """How features become the columns that are trained on, and all queries with these columns."""
     from rankwright.data.parts import parts_of
     from rankwright.data.width import check_width, n_values

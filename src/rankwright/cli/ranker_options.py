@@ -29,10 +29,17 @@ _COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patien
 
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
-    import rankwright
+    from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+    from rankwright.rankers.order_preserving import OrderPreservingRanker
+    from rankwright.rankers.rankboost import RankBoost
+    from rankwright.rankers.rankrls import RankRLS
+    from rankwright.rankers.ranksvm import RankSVM
+    from rankwright.rankers.regression import RegressionRanker
+    from rankwright.rankers.structured import StructuredRanker
 
     check_one_of(RANKERS, ranker=name)
-    return getattr(rankwright, RANKERS[name])
+    classes = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker, RankBoost, StructuredRanker)
+    return dict(zip(RANKERS, classes, strict=True))[name]
 
 
 def is_linear(ranker: str) -> bool:

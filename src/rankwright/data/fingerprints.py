@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.judgments.supervision import Grades
 
 Fingerprints = npt.NDArray[np.uint64]
@@ -18,7 +20,7 @@ _DIGITS = 16
 _VALUES_AT_A_TIME = 1 << 15
 
 
-def query_fingerprints(queries: Queries) -> Fingerprints:
+def query_fingerprints(queries: AnyQueries) -> Fingerprints:
     """A number for each query, from its grades and the features of two of its documents; ascending.
 
     The two are those that lie farthest apart along a direction that is the same for all queries, so that the order of
@@ -26,10 +28,15 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
     that text, CSR and frames give the same. A query without any feature in these two documents has nothing to be
     known by, and no number.
     """
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *map(_of_part, parts_of(queries))]))
+
+
+def _of_part(queries: Queries) -> Fingerprints:
     along = _along_a_direction(queries.X)
     top, bottom = (_of_rows(queries.X, _first_greatest(values, queries)) for values in (along, -along))
     numbers = mixed(top + mixed(bottom + _of_grades(queries)))
-    return np.unique(numbers[(top != 0) | (bottom != 0)])
+    known: Fingerprints = numbers[(top != 0) | (bottom != 0)]
+    return known
 
 
 def _along_a_direction(x: Any) -> npt.NDArray[np.float64]:

@@ -12,6 +12,7 @@ from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.errors import DataError
 from rankwright.evaluation.per_query import measure_values
+from rankwright.judgments.judgments import Judgments
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.preparation.formula import linear_scores
@@ -29,7 +30,16 @@ class Judge:
 
     def values(self, queries: AnyQueries, weights: Array) -> Array:
         """The measures of each query by each ranker, queries × rankers × measures; weights are rankers × columns."""
-        values: Array = engine_of(queries).per_query(_values, weights, self.measures, self.convention)
+        values: Array = engine_of(queries).per_query(_values, weights, self)
+        return values
+
+    def values_of_scores(self, scores: Array, judgments: Judgments) -> Array:
+        """The same for scores, rankers × documents, of judged documents."""
+        values = np.empty((judgments.n_queries, len(scores), len(self.measures)))
+        for ranker, of_ranker in enumerate(scores):
+            found = measure_values(of_ranker, judgments, self.measures, self.convention)
+            for column, measure in enumerate(self.measures):
+                values[:, ranker, column] = found[measure]
         return values
 
     def estimates(self, values: Array) -> list[dict[Measure, Estimate]]:
@@ -72,14 +82,9 @@ def fold_of_query(n_queries: int, n_folds: int, seed: int | None = None) -> npt.
     return dealt if seed is None else np.random.default_rng(seed).permutation(dealt)
 
 
-def _values(part: Part, weights: Array, measures: tuple[Measure, ...], convention: Convention) -> Array:
+def _values(part: Part, weights: Array, judge: Judge) -> Array:
     queries = part.queries
-    values = np.empty((queries.n_queries, len(weights), len(measures)))
     at_once = max(_LEAST_AT_ONCE, queries.n_features)  # so that scores take no more memory than features
-    for first in range(0, len(weights), at_once):
-        scores = linear_scores(queries.X, weights[first : first + at_once].T)
-        for ranker, of_ranker in enumerate(scores.T, start=first):
-            found = measure_values(of_ranker, queries.judgments, measures, convention)
-            for column, measure in enumerate(measures):
-                values[:, ranker, column] = found[measure]
-    return values
+    blocks = (weights[first : first + at_once] for first in range(0, len(weights), at_once))
+    values = [judge.values_of_scores(linear_scores(queries.X, block.T).T, queries.judgments) for block in blocks]
+    return np.concatenate(values, axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from rankwright.data.streams.sizes import bytes_of, memory_limit, told_bytes
 from rankwright.data.streams.source import Source, cut
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.judgments import Judgments
+from rankwright.judgments.whole import Whole
 from rankwright.progress import Progress, Tell
 
 Map = Callable[[Queries], Queries]
@@ -104,11 +105,20 @@ class StreamedQueries:
     @cached_property
     def judgments(self) -> Judgments:
         """Supervision and grouping of all documents, in memory: read once, without features and document ids."""
+        return joined_judgments(list(self._judgments_of_parts()))
+
+    @cached_property
+    def whole(self) -> Whole:
+        """Extremes of all queries: read without features, unless a complete reading has told them before."""
+        return Whole.of_parts(Whole.of(part.supervision, part.grouping) for part in self._judgments_of_parts())
+
+    def _judgments_of_parts(self) -> Iterator[Judgments]:
         if self._maps:
-            with closing(self.parts()) as parts:
-                return joined_judgments([part.judgments for part in parts])
-        read = (self._source.read(first, last, features=False) for first, last in self._runs)
-        return joined_judgments([self._taken(part, run).judgments for part, run in zip(read, self._runs, strict=True)])
+            with closing(one_ahead(self._part, self._runs)) as parts:
+                yield from (part.judgments for part in parts)
+        else:
+            for run in self._runs:
+                yield self._taken(self._source.read(*run, features=False), run).judgments
 
     @property
     def is_sparse(self) -> bool:
@@ -129,13 +139,17 @@ class StreamedQueries:
         left by ``break`` or an error does so by itself). ``progress`` is called with `Progress`, in bytes.
         """
         total = self.n_documents * self.row_bytes
-        done = 0.0
+        done, extremes = 0.0, []
         with closing(one_ahead(self._part, self._runs)) as parts:
             for part in parts:
-                yield part
+                if "whole" not in self.__dict__:
+                    extremes.append(Whole.of(part.supervision, part.grouping))
+                yield part.as_part(lambda: self.whole)
                 done += part.n_documents * self.row_bytes
                 if progress is not None:
                     progress(Progress("reading", done, total, in_bytes=True))
+        if len(extremes) == self.n_parts:
+            self.whole = Whole.of_parts(extremes)
 
     def run(self, first: int, last: int) -> Queries:
         """Queries first … last − 1 in memory, whatever memory that takes."""

@@ -1,0 +1,148 @@
+"""Held-out errors of sets of features from products of pairs of them, H^q_ab = x̂_aᵀx̂_b of each query.
+
+The error of a set S on query q by the model trained without q takes no more than the products of pairs of S: those of
+q, and their sums over the other queries. Parts keep the products of the pairs that were looked at as their state, N
+numbers for each pair, in memory or on disk; X is read for further pairs only. Nothing depends on λ.
+
+A query that outweighs all others is not subtracted from a sum: sums over the others are added up from both ends, of
+the queries of a part, and of the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwright.data.part import Part
+from rankwright.data.state import State
+from rankwright.engines.centred_sums import CentredSums
+from rankwright.engines.driver import share
+from rankwright.selection.greedy import sum_over_others
+from rankwright.selection.pair_kernels import solve
+from rankwright.types import Array, Columns
+
+# A pair of columns, the lower one first, or (c,): the products of a column with the target.
+Key = tuple[int, ...]
+
+# Candidates that are rated together: their products are in memory at the same time, for the queries of a part.
+_TOGETHER = 32
+
+
+class PairSums:
+    """Products of pairs of columns for every query, wherever the queries are, and what follows from them.
+
+    ``moments`` are those of all queries, ``norms`` ŷ_qᵀŷ_q of each query.
+    """
+
+    def __init__(self, data: CentredSums) -> None:
+        self._data = data
+        self.moments, self.norms = data.moments_and_norms()
+        self._sums: dict[Key, Array] = {}  # over the queries of each part
+        self._first_queries = np.zeros(0, np.int64)  # of the parts
+
+    def lacks(self, rows: Iterable[int], column: int) -> bool:
+        """Whether products of a column with some others are not at hand."""
+        return any(key not in self._sums for key in _row(rows, column))
+
+    def read(self, rows: Sequence[int], columns: Sequence[int]) -> None:
+        """Have the products of all rows with all columns at hand, by one pass over the data if some are not."""
+        lacking = [column for column in columns if self.lacks(rows, column)]
+        if not lacking:
+            return
+        new = [key for key in dict.fromkeys(k for c in lacking for k in _row(rows, c)) if key not in self._sums]
+        sent = np.array(rows, np.intp), np.array(lacking, np.intp), new, self.norms
+        first_queries, sums = zip(*self._data.engine.each(_kept_sums, *sent), strict=True)
+        self._first_queries = np.array(first_queries)
+        self._sums.update(zip(new, np.stack(sums, axis=1), strict=True))
+
+    def errors_with(self, selected: Sequence[int], columns: Columns, alpha: float) -> Array:
+        """The squared leave-query-out errors of the selected columns with each of some others."""
+        errors = np.empty(len(columns))
+        for begin in range(0, len(columns), _TOGETHER):
+            together = columns[begin : begin + _TOGETHER].tolist()
+            sent = self._sent(selected, together, alpha)
+            errors[begin : begin + _TOGETHER] = self._data.engine.sum_of_states(_errors, *sent)
+        return errors
+
+    def solutions(self, selected: Sequence[int], alpha: float) -> tuple[Array, Array]:
+        """The error of each query by the model on the selected columns trained without it, and the model's weights."""
+        found = list(self._data.engine.each_state(_solutions, *self._sent(selected, [], alpha)))
+        return np.concatenate([errors for errors, _ in found]), np.concatenate([weights for _, weights in found])
+
+    def final_weights(self, selected: Sequence[int], alpha: float) -> Array:
+        """The weights of the model trained on all queries."""
+        pairs, targets = (np.array([[self._sums[key].sum() for key in some]]) for some in _keys(selected, []))
+        weights: Array = np.empty((1, len(selected)))
+        held = np.zeros_like(pairs), np.zeros_like(targets)
+        solve(*held, pairs, targets, np.zeros(1), alpha, len(selected), 0, 1, np.empty((1, 1)), weights)
+        final: Array = weights[0]
+        return final
+
+    def _sent(self, selected: Sequence[int], candidates: Sequence[int], alpha: float) -> tuple[Any, ...]:
+        keys = _keys(selected, candidates)
+        elsewhere = tuple(sum_over_others(np.stack([self._sums[key] for key in some], axis=1)) for some in keys)
+        return keys, elsewhere, self._first_queries, len(selected), alpha
+
+
+def _row(rows: Iterable[int], column: int) -> list[Key]:
+    """What is needed of a column: products with the target, itself and the rows."""
+    return [(column,), (column, column), *((min(row, column), max(row, column)) for row in rows)]
+
+
+def _keys(selected: Sequence[int], candidates: Sequence[int]) -> tuple[list[Key], list[Key]]:
+    """Pairs and targets as `pair_kernels.solve` takes them."""
+    rows = [(selected[:i], column) for i, column in enumerate(selected)]
+    rows += [(selected, column) for column in candidates]
+    pairs = [key for before, column in rows for key in [*_row(before, column)[2:], (column, column)]]
+    return pairs, [(column,) for _, column in rows]
+
+
+def _kept_sums(part: Part, rows: Columns, columns: Columns, new: list[Key], norms: Array) -> tuple[int, Array]:
+    """Note products of a part's queries in its state; returns its first query and the sums of the products."""
+    products = np.empty((part.n_queries, len(rows), len(columns)))
+    moments = part.centred.block_products(rows, columns, products)
+    found: dict[Key, Array] = {}
+    for j, column in enumerate(columns.tolist()):
+        found[(column,)], found[(column, column)] = moments.products[:, j], moments.squares[:, j]
+        for i, row in enumerate(rows.tolist()):
+            if row != column:
+                found[(min(row, column), max(row, column))] = products[:, i, j]
+    part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
+    for key in new:
+        part.state[key] = found[key].copy()
+    return part.first_query, np.array([found[key].sum() for key in new])
+
+
+def _errors(state: State, *sent: Any) -> Array:
+    total: Array = _solved(state, *sent)[0].sum(axis=0)
+    return total
+
+
+def _solutions(state: State, *sent: Any) -> tuple[Array, Array]:
+    errors, weights = _solved(state, *sent)
+    return errors[:, 0], weights
+
+
+def _solved(
+    state: State,
+    keys: tuple[list[Key], list[Key]],
+    elsewhere: tuple[Array, Array],
+    first_queries: Columns,
+    n_selected: int,
+    alpha: float,
+) -> tuple[Array, Array]:
+    """Errors of each query with every candidate, or of the selected columns, and then their weights."""
+    number, norms = int(np.searchsorted(first_queries, state.first_query)), state["norms"]
+    held = [np.stack([state[key] for key in some], axis=1) for some in keys]
+    rest = [sum_over_others(own) + sums[number] for own, sums in zip(held, elsewhere, strict=True)]
+    n_columns = held[1].shape[1]
+    errors = np.empty((len(norms), max(1, n_columns - n_selected)))
+    weights = np.empty((len(norms), n_selected))
+
+    def work(first: int, last: int) -> None:
+        solve(held[0], held[1], rest[0], rest[1], norms, alpha, n_selected, first, last, errors, weights)
+
+    share(work, len(norms), n_columns)
+    return errors, weights
