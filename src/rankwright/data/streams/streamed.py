@@ -146,7 +146,7 @@ class StreamedQueries:
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
         left by ``break`` or an error does so by itself). ``progress`` is called with `Progress`, in bytes.
         """
-        total, what = self.n_documents * self._row_bytes, "reading"
+        total, what = self.n_documents * self.row_bytes, "reading"
         if progress is None and self._watch is not None:
             self._watch.passes += 1
             progress, what = self._watch.tell, f"pass {self._watch.passes} over {self._source.told()}"
@@ -156,11 +156,18 @@ class StreamedQueries:
                 if "whole" not in self.__dict__:
                     extremes.append(Whole.of(part.supervision, part.grouping))
                 yield part.as_part(lambda: self.whole)
-                done += part.n_documents * self._row_bytes
+                done += part.n_documents * self.row_bytes
                 if progress is not None:
                     progress(Progress(what, done, total, in_bytes=True))
         if len(extremes) == self.n_parts:
             self.whole = Whole.of_parts(extremes)
+
+    def run(self, first: int, last: int) -> Queries:
+        """Queries first … last − 1 in memory, whatever memory that takes."""
+        if first >= last:
+            return self._empty
+        chosen = self._chosen
+        return self._part((first, last) if chosen is None else (int(chosen[first]), int(chosen[last - 1]) + 1))
 
     def in_memory(self) -> Queries:
         """All of them as :class:`~rankwright.Queries`, whatever memory that takes."""
@@ -209,21 +216,21 @@ class StreamedQueries:
         sizes = self._source.sizes
         if self._chosen is None:
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-            return cut(offsets, self._row_bytes, self.memory)
+            return cut(offsets, self.row_bytes, self.memory)
         runs = []
         # Stretches that are chosen as a whole are read as such; elsewhere what lies between is read and dropped.
         kept = np.zeros(len(sizes), np.int64)
         kept[self._chosen] = 1
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        for first, last in cut(offsets, self._row_bytes, self.memory):
+        for first, last in cut(offsets, self.row_bytes, self.memory):
             inside = np.flatnonzero(kept[first:last])
             if len(inside):
                 runs.append((first + int(inside[0]), first + int(inside[-1]) + 1))
         return runs
 
     @cached_property
-    def _row_bytes(self) -> float:
-        """The memory that a document takes: as it is read, and as what the functions make of it."""
+    def row_bytes(self) -> float:
+        """The memory that a document takes, in bytes: as it is read, and as what the functions make of it."""
         plain = self._source.row_bytes()
         if not self._maps:
             return plain
@@ -272,7 +279,7 @@ class StreamedQueries:
         documents = f"{self.n_documents:,} document{'s' * (self.n_documents != 1)}"
         features = f"{self.n_features:,} feature{'s' * (self.n_features != 1)}"
         parts = f"{len(self._runs):,} part{'s' * (len(self._runs) != 1)}"
-        size = told_bytes(self.n_documents * self._row_bytes)
+        size = told_bytes(self.n_documents * self.row_bytes)
         return (
             f"StreamedQueries({queries}, {documents}, {features}; {size} in {parts} from {self._source.told()}, "
             f"memory {told_bytes(self.memory)})"
