@@ -42,8 +42,8 @@ def progress_bar(what: str) -> Iterator[Tell | None]:
         reading = bars.add_task("", total=None, amount="", visible=False)
 
         def move_reading(now: Progress) -> None:
-            told = {"description": now.what, "amount": now.amount}
-            bars.update(reading, visible=True, completed=now.done, total=now.total, **told)
+            bars.update(reading, completed=now.done, total=now.total, description=now.what, amount=now.amount)
+            bars.update(reading, visible=True)
 
         _readings.append(move_reading)
         try:
