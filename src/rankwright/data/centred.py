@@ -88,6 +88,10 @@ class CentredQueries(ABC):
     def block(self, q: int) -> tuple[Array, Array]:
         """X̂_q as an array of its own, and x̄_q."""
 
+    @abstractmethod
+    def means(self) -> Array:
+        """x̄_q of every query, queries × features."""
+
     def moments_without(self, q: int) -> Moments:
         """X̂ᵀX̂ and X̂ᵀŷ over all queries but one (−1: over all), without subtracting anything."""
         n = self.n_features

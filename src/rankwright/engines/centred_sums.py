@@ -43,7 +43,7 @@ class CentredSums:
     @cached_property
     def target(self) -> Array:
         """ŷ, each query's documents together."""
-        target: Array = self.engine.per_query(_target, reads=False)
+        target: Array = self.engine.per_query(target_step, reads=False)
         return target
 
     def centre(self, values: npt.NDArray[Any]) -> Array:
@@ -56,28 +56,32 @@ class CentredSums:
         return norms
 
     def moments(self) -> Moments:
-        """X̂ᵀX̂ and X̂ᵀŷ."""
+        """X̂ᵀX̂ and X̂ᵀŷ, summed up when they are asked for first."""
+        return self._summed_moments
+
+    @cached_property
+    def _summed_moments(self) -> Moments:
         moments: Moments = self.engine.sum(_moments)
         return moments
 
     def residual_products(self, weights: Array) -> Array:
         """X̂ᵀ(ŷ − X̂w) for every column w of ``weights``, from the data themselves."""
-        products: Array = self.engine.sum(_residual_products, weights)
+        products: Array = self.engine.sum(residual_products_step, weights)
         return products
 
     def gram_times(self, columns: Array) -> Array:
         """X̂ᵀX̂V."""
-        products: Array = self.engine.sum(_gram_times, columns)
+        products: Array = self.engine.sum(gram_times_step, columns)
         return products
 
     def target_products(self) -> Array:
         """X̂ᵀŷ."""
-        products: Array = self.engine.sum(_target_products)
+        products: Array = self.engine.sum(target_products_step)
         return products
 
     def matrix(self) -> Array:
         """X̂ as one array, for data with few documents; dense only."""
-        matrix: Array = self.engine.per_query(_matrix)
+        matrix: Array = self.engine.per_query(matrix_step)
         return matrix
 
     def inner_products(self) -> Array:
@@ -149,7 +153,8 @@ def _feature_bytes(part: Part) -> int:
     return int(part.x.data.nbytes if part.is_sparse else part.x.nbytes)
 
 
-def _target(part: Part) -> Array:
+def target_step(part: Part) -> Array:
+    """ŷ."""
     return part.centred.target
 
 
@@ -165,19 +170,23 @@ def _moments_and_norms(part: Part) -> tuple[Moments, list[Array]]:
     return part.centred.moments(), [part.centred.norms()]  # the sum of lists is one behind the other
 
 
-def _residual_products(part: Part, weights: Array) -> Array:
+def residual_products_step(part: Part, weights: Array) -> Array:
+    """X̂ᵀ(ŷ − X̂w)."""
     return part.centred.residual_products(weights)
 
 
-def _gram_times(part: Part, columns: Array) -> Array:
+def gram_times_step(part: Part, columns: Array) -> Array:
+    """X̂ᵀX̂V."""
     return part.centred.transposed_product(part.centred.product(columns))
 
 
-def _target_products(part: Part) -> Array:
+def target_products_step(part: Part) -> Array:
+    """X̂ᵀŷ."""
     return part.centred.transposed_product(part.centred.target[:, None])[:, 0]
 
 
-def _matrix(part: Part) -> Array:
+def matrix_step(part: Part) -> Array:
+    """X̂."""
     return part.centred.matrix()
 
 

@@ -363,3 +363,29 @@ def test_nothing_is_told_where_all_is_well(file):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rw.open_queries(file).in_memory()
+
+
+def test_parts_know_the_extremes_of_all_queries(streamed, whole):
+    """Also those that come before the greatest grade; a complete reading tells them, and a selection has its own."""
+    for part in streamed.parts():
+        assert part.judgments.whole == whole.judgments.whole
+        assert part.judgments.run(0, 1).whole == whole.judgments.whole
+    for which in (slice(3, 300, 2), slice(0, 200)):
+        for one in (streamed[which], streamed[which].mapped(lambda part: part)):
+            list(one.parts())
+            assert one.whole == whole[which].judgments.whole
+        assert streamed[which].whole == whole[which].judgments.whole
+
+
+def test_a_watch_tells_of_every_pass(streamed):
+    told = []
+    watched = streamed.watched(told.append)
+    for queries in (watched, watched[::2], watched.mapped(lambda part: part)):
+        for _ in queries.parts():
+            pass
+    whats = list(dict.fromkeys(now.what for now in told))
+    assert [what.split(" over ")[0] for what in whats] == ["pass 1", "pass 2", "pass 3"]
+    assert all(now.in_bytes for now in told)
+    for what in whats:
+        last = [now for now in told if now.what == what][-1]
+        assert last.done == pytest.approx(last.total)
