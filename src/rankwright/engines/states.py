@@ -85,7 +85,7 @@ class _FiledState(State):
 
     def get(self, name: Hashable, default: Any = None) -> Any:
         """As of other dictionaries."""
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 - this is what get is made of
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name in self._files
