@@ -11,6 +11,7 @@ import rankwright as rw
 from rankwright.engines import engine_of
 from rankwright.losses import StructuredHinge
 from rankwright.solvers.plane_kernels import ascend_query
+from rankwright.solvers.sent_loss import SentLoss
 from rankwright.solvers.structured_objective import StructuredObjective
 
 _MOST_QP_STEPS = 1_000_000
@@ -18,10 +19,9 @@ _MOST_QP_STEPS = 1_000_000
 
 def bundle_13(queries: rw.Queries, alpha: float, gap: float, most_iterations: int) -> tuple[int, float]:
     """Iterations to a relative gap, and the gap that is left."""
-    engine, n = engine_of(queries), queries.n_features
-    part = engine.whole("")
-    losses = StructuredHinge("ndcg@10").on(part.judgments)
-    objective, point = StructuredObjective(engine, part, losses, alpha, np.zeros(n)), losses.point()
+    n, loss = queries.n_features, SentLoss(StructuredHinge("ndcg@10"), np.ones(queries.n_queries))
+    objective = StructuredObjective(engine_of(queries), loss, alpha, np.zeros(n))
+    point = objective.losses.point()
     weights, best, bound = np.zeros(n), np.inf, 0.0
     margins, vectors, gram, duals = np.zeros(0), np.zeros((0, n)), np.zeros((0, 0)), np.zeros(0)
     iterations = 0

@@ -14,9 +14,7 @@ def linear_objective(queries, loss, alpha, center):
 
 
 def structured_objective(queries, loss, alpha, center):
-    engine = engine_of(queries)
-    part = engine.whole("")
-    return StructuredObjective(engine, part, loss.on(part.judgments), alpha, center)
+    return StructuredObjective(engine_of(queries), SentLoss(loss, np.ones(queries.n_queries)), alpha, center)
 
 
 def centred(queries):

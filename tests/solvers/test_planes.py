@@ -29,7 +29,7 @@ def with_planes(kind, n_planes=5, seed=0, X=None):
     planes, visited = kind(objective), np.random.default_rng(seed).standard_normal((n_planes, 3))
     for weights in visited:
         objective.look(weights)
-        planes.add(objective, weights, 0, objective.n_queries, 1e-9)
+        planes.add(weights, 0, objective.n_queries, 1e-9)
         for q, count in enumerate(planes.counts):
             planes.duals[q, :count] = 1 / count
     return objective, planes, visited
@@ -96,7 +96,7 @@ def test_ascent_raises_the_bound_to_the_optimum(kind):
     bound = -np.inf
     for _ in range(300):
         objective.look(weights)
-        planes.add(objective, weights, 0, 7, 0.0)
+        planes.add(weights, 0, 7, 0.0)
         told = planes.ascend(order, ALPHA, weights, 0.0)
         assert told >= -1e-12
         np.testing.assert_allclose(planes.duals.sum(axis=1), 1, rtol=1e-12)
@@ -161,7 +161,7 @@ def test_only_idle_planes_are_dropped(kind):
     for _ in range(10):
         planes.ascend(np.arange(7), ALPHA, weights, 1e-10)
         objective.look(weights)
-        planes.add(objective, weights, 0, 7, 1e-10)
+        planes.add(weights, 0, 7, 1e-10)
     count, bound, duals = planes.n_planes, planes.bound(planes.combined(), ALPHA, CENTER), planes.duals.copy()
     planes.drop_idle(1000)
     assert planes.n_planes == count
@@ -180,13 +180,13 @@ def test_a_plane_that_tells_nothing_new_is_left():
     objective, planes, visited = with_planes(FeaturePlanes)
     before = planes.n_planes
     objective.look(visited[0])
-    planes.add(objective, visited[0], 0, 7, 1e-9)
+    planes.add(visited[0], 0, 7, 1e-9)
     assert planes.n_planes == before
     new = 5 * np.ones(3)
     objective.look(new)
-    planes.add(objective, new, 0, 7, 1e9)
+    planes.add(new, 0, 7, 1e9)
     assert planes.n_planes == before
-    planes.add(objective, new, 0, 3, 0.0)  # of the first queries only
+    planes.add(new, 0, 3, 0.0)  # of the first queries only
     assert before < planes.n_planes <= before + 3
     for q in range(3):
         b, v = known(planes, q)

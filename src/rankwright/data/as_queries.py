@@ -11,20 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 
 
-def checked_queries(queries: Any) -> Queries:
-    """Queries where nothing else will do."""
-    if not isinstance(queries, Queries):
+def checked_queries(queries: Any) -> AnyQueries:
+    """Queries, in memory or not, where nothing else will do."""
+    if not isinstance(queries, Queries | StreamedQueries):
         raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
     return queries
 
 
-def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> Queries:
+def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> AnyQueries:
     """Queries as they are, read from the file of a path, or made of a pandas, polars or Arrow frame."""
-    if isinstance(data, Queries):
+    if isinstance(data, Queries | StreamedQueries):
         _refuse_columns(columns, name)
         return data
     if isinstance(data, str | os.PathLike):
@@ -41,13 +42,13 @@ def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> Quer
         raise DataError(f"{name}: {error}") from None
 
 
-def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[Queries, dict[str, Queries | None]]:
+def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[AnyQueries, dict[str, AnyQueries | None]]:
     """Training data, and others with the same features: frames and files are matched by the names of these."""
     queries = as_queries(train, columns, "the training data")
     alike = columns.for_features(queries.feature_names) if queries.has_feature_names else columns
     given = {name: data for name, data in others.items() if data is not None}
     read = {
-        name: data if isinstance(data, Queries) else as_queries(data, alike, f"the {name} data")
+        name: data if isinstance(data, Queries | StreamedQueries) else as_queries(data, alike, f"the {name} data")
         for name, data in given.items()
     }
     files = [train, *given.values()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,10 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwright.data.queries import Features, Queries
+from rankwright.data.state import QueryRun, State
 from rankwright.judgments.judgments import Judgments
 from rankwright.machine.blas import one_thread_per_call
-from rankwright.machine.threads import for_query_ranges, map_in_order, sum_over_query_ranges
-from rankwright.types import Array, Columns
+from rankwright.machine.threads import map_in_order
+from rankwright.types import Columns
 
 if TYPE_CHECKING:
     from rankwright.data.centred import CentredQueries
@@ -23,26 +25,32 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Part:
+class Part(QueryRun):
     """Some whole queries in memory. Its documents stand query by query.
 
     Attributes
     ----------
     offsets : where the documents of each of its queries begin and end, from 0 on
     rows : which row of ``x``, the features (dense in C order, or CSR), each document has
-    first_query, first_document : how many come before it in the whole data
+    first_query, first_document : how many come before it in the whole data, whose longest query is given to a part
     state : what belongs to these queries and cannot be computed again; it is there whenever the part is
     """
 
     def __init__(
-        self, queries: Queries, *, before: tuple[int, int] = (0, 0), state: MutableMapping[Hashable, Any] | None = None
+        self,
+        queries: Queries,
+        *,
+        before: tuple[int, int] = (0, 0),
+        state: State | None = None,
+        longest_query: int | None = None,
     ) -> None:
         order = queries.grouping.order
         self.queries, self.offsets = queries, queries.grouping.offsets
-        self.n_queries, self.n_documents, self.n_features = queries.n_queries, queries.n_documents, queries.n_features
+        self.n_documents, self.n_features = queries.n_documents, queries.n_features
         self.first_query, self.first_document = before
         self.rows: Columns = np.arange(self.n_documents) if order is None else order
-        self.state: MutableMapping[Hashable, Any] = {} if state is None else state
+        self.state = State(self.offsets, self.first_query) if state is None else state
+        self._longest_query = longest_query
         self._kept: dict[Hashable, Any] = {}
 
     @cached_property
@@ -61,13 +69,17 @@ class Part:
         """Make room: nobody asks for this again."""
         self._kept.pop(key, None)
 
-    def over_runs(self, work: Callable[[int, int], None]) -> None:
-        """Call ``work(first, last)`` on runs of its queries, side by side on the threads of this machine."""
-        for_query_ranges(work, self.offsets)
+    def release(self) -> None:
+        """Give up all that was computed, as nobody asks this part again.
 
-    def sum_over_runs(self, add: Callable[[int, int, Array], None], shape: tuple[int, ...]) -> Array:
-        """Σ over runs of its queries of what ``add(first, last, out)`` adds to zeros, always in the same order."""
-        return sum_over_query_ranges(add, self.offsets, shape)
+        Products know their part and the part its products: without this, its memory would be free much later.
+        """
+        for kept in self._kept.values():
+            if isinstance(kept, Part):
+                kept.release()
+        self._kept.clear()
+        for name in ("x", "judgments", "products", "centred"):
+            self.__dict__.pop(name, None)
 
     def in_order(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """``work(item)`` of each item, in order, on the threads of this machine."""
@@ -87,7 +99,10 @@ class Part:
     @cached_property
     def judgments(self) -> Judgments:
         """Supervision, grouping and ids of its documents."""
-        return self.queries.judgments.run(0, self.n_queries)
+        own = self.queries.judgments.run(0, self.n_queries)
+        if self._longest_query is None:
+            return own
+        return own.within(replace(own.whole, longest_query=self._longest_query))
 
     @cached_property
     def products(self) -> FeatureProducts:
@@ -109,11 +124,6 @@ class Part:
 
         check_features(self.queries)
         check_magnitude(self.queries)
-
-    def run_of(self, first: int, last: int) -> tuple[int, int]:
-        """Which of its own queries are among queries first … last − 1 of the whole data."""
-        begin = min(max(first - self.first_query, 0), self.n_queries)
-        return begin, max(min(last - self.first_query, self.n_queries), begin)
 
 
 def _in_c_order(x: Features) -> Features:

@@ -62,16 +62,23 @@ class Engine(ABC):
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         """What ``step(state, *sent)`` returns of the state of each part, in the order of the queries."""
 
-    def sum_of_states(self, step: Step, *sent: Any) -> Any:
-        """What ``step(state, *sent)`` makes of the states that parts were given by earlier steps, added up.
+    def each_state(self, step: Step, *sent: Any) -> list[Any]:
+        """What ``step(state, *sent)`` makes of the state of each part, in their order. The data are not read."""
+        return list(self._state_results(step, sent))
 
-        The data are not read.
-        """
+    def sum_of_states(self, step: Step, *sent: Any) -> Any:
+        """What ``step(state, *sent)`` makes of the states that parts were given by earlier steps, added up."""
         return _total(self._state_results(step, sent))
 
-    def each_state(self, step: Step, *sent: Any) -> Iterator[Any]:
-        """What ``step(state, *sent)`` makes of the state of each part, in the order of the queries, as it comes."""
-        return self._state_results(step, sent)
+    def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
+        """One reading in which ``step(part, carried, *sent)`` takes over what it has returned of the part before.
+
+        Returns what it returns of the last part. With ``states_only`` it goes through the states, and nothing is read.
+        """
+        turn = _Turn(step, carried)
+        for _ in self._state_results(turn, sent) if states_only else self.each(turn, *sent):
+            pass
+        return turn.carried
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """What a step returns of each part, in the order of the queries, as it comes.
@@ -111,6 +118,16 @@ class Engine(ABC):
             place += room.shape[axis]
             returned.append(result)
         return returned
+
+
+class _Turn:
+    """A step that remembers what it has returned; parts come one after the other."""
+
+    def __init__(self, step: Step, carried: Any) -> None:
+        self._step, self.carried = step, carried
+
+    def __call__(self, part: Any, *sent: Any) -> None:
+        self.carried = self._step(part, self.carried, *sent)
 
 
 def _written(part: Part, step: Step, shape: tuple[int, ...], axis: int, by: str, sent: tuple[Any, ...]) -> Any:

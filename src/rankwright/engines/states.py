@@ -1,84 +1,73 @@
-"""States of parts that may take more memory than there is: what goes beyond a limit lies on disk."""
+"""The states of parts that are read one after the other: in memory up to a limit, beyond it in files of their own."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Hashable, Iterator, MutableMapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.state import State
 
-class Shelf:
-    """Where the states of all parts keep their arrays: in memory up to a limit, then in a temporary file.
 
-    The file has no name (or goes with the process, where a system has no such files): whatever ends the program,
-    nothing is left behind. It is made in the folder that ``TMPDIR`` names. Room in it is not used again.
+class States:
+    """A state for each part seen so far. Files are in a temporary folder that goes when this does, or the program ends.
+
+    ``memory`` is how many bytes all arrays in memory may take. A part whose arrays do not fit keeps them in files,
+    which are mapped while a step works on them, so that only what it looks at is read.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._left = limit
-        self._file: Any = None
-        self._end = 0
-
-    def has_room(self, size: int) -> bool:
-        """Whether so many bytes more may stay in memory; if so, they are counted."""
-        fits = size <= self._left
-        self._left -= size if fits else 0
-        return fits
-
-    def free(self, size: int) -> None:
-        """So many bytes are no longer kept in memory."""
-        self._left += size
-
-    def write(self, array: npt.NDArray[Any]) -> int:
-        """Put an array on disk; returns where it is."""
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="rankwright-")  # noqa: SIM115 – it is closed with the shelf
-        self._file.seek(self._end)
-        self._file.write(np.ascontiguousarray(array).data)
-        begin, self._end = self._end, self._end + array.nbytes
-        return begin
-
-    def read(self, place: _Place) -> npt.NDArray[Any]:
-        """An array from disk."""
-        array = np.empty(place.shape, place.dtype)
-        self._file.seek(place.begin)
-        self._file.readinto(array.data)
-        return array
-
-
-class _Place(NamedTuple):
-    begin: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-
-class State(MutableMapping[Hashable, Any]):
-    """The state of one part. Arrays are not to be changed in place: set them anew."""
-
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
-        self._values: dict[Hashable, Any] = {}
-
-    def __getitem__(self, key: Hashable) -> Any:
-        value = self._values[key]
-        return self._shelf.read(value) if isinstance(value, _Place) else value
-
-    def __setitem__(self, key: Hashable, value: Any) -> None:
-        self.pop(key, None)
-        if isinstance(value, np.ndarray) and value.nbytes and not self._shelf.has_room(value.nbytes):
-            value = _Place(self._shelf.write(value), value.shape, value.dtype)
-        self._values[key] = value
-
-    def __delitem__(self, key: Hashable) -> None:
-        value = self._values.pop(key)
-        if isinstance(value, np.ndarray):
-            self._shelf.free(value.nbytes)
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._values)
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._states: list[State] = []
+        self._sizes: list[int] = []
+        self._files: dict[int, dict[Hashable, Path]] = {}
+        self._folder: TemporaryDirectory[str] | None = None
+        self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._states)
+
+    @contextmanager
+    def use(self, number: int, new: State | None = None) -> Iterator[State]:
+        """The state of a part, to be read and changed; parts are seen in their order, and bring a new one at first."""
+        if number == len(self._states):
+            assert new is not None
+            self._states.append(new)
+            self._sizes.append(0)
+        state = self._states[number]
+        mapped = self._mapped(number)
+        state.update(mapped)
+        yield state
+        self._sizes[number] = 0 if mapped else _n_bytes(state)
+        if mapped or sum(self._sizes) > self._memory:
+            self._put_into_files(number, state, mapped)
+
+    def _mapped(self, number: int) -> dict[Hashable, npt.NDArray[Any]]:
+        files = self._files.get(number, {})
+        # Kernels take plain arrays: these see the same memory as the mapped ones.
+        return {name: np.asarray(np.load(path, mmap_mode="r+", allow_pickle=False)) for name, path in files.items()}
+
+    def _put_into_files(self, number: int, state: State, mapped: dict[Hashable, npt.NDArray[Any]]) -> None:
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="rankwright-")
+        files = self._files.setdefault(number, {})
+        for name in [*files]:
+            if state.get(name) is not mapped.get(name):
+                files.pop(name).unlink()  # what is mapped stays readable until it is let go
+        for name, array in state.items():
+            if name not in files:
+                path = Path(self._folder.name) / f"{next(self._numbers)}.npy"
+                np.save(path, array, allow_pickle=False)
+                files[name] = path
+        state.clear()
+        self._sizes[number] = 0
+
+
+def _n_bytes(state: State) -> int:
+    return sum(array.nbytes for array in state.values())

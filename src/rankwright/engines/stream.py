@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from rankwright.data.part import Part
+from rankwright.data.state import State
 from rankwright.data.streams.streamed import StreamedQueries
 from rankwright.engines.engine import Engine, Step, check_learnable_size
-from rankwright.engines.states import Shelf, State
+from rankwright.engines.states import States
 
-# States of parts may take this share of the limit of memory before they are put on disk: parts take half of it.
-STATES_SHARE = 4
+# What part of the memory the states of all parts may take together; the rest of them is in files.
+_STATES = 4
 
 
 class Stream(Engine):
@@ -26,8 +27,7 @@ class Stream(Engine):
         self.n_features, self.is_sparse = queries.n_features, queries.is_sparse
         self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
         self.memory = queries.memory
-        shelf = Shelf(queries.memory // STATES_SHARE)
-        self._states = [State(shelf) for _ in range(queries.n_parts)]
+        self._states, self._longest = States(queries.memory // _STATES), int(queries.sizes.max())
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Counts every reading."""
@@ -37,10 +37,17 @@ class Stream(Engine):
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         n_queries = n_documents = 0
         with closing(self._queries.parts()) as parts:
-            for queries, state in zip(parts, self._states, strict=True):
-                yield step(Part(queries, before=(n_queries, n_documents), state=state), *sent)
+            for number, queries in enumerate(parts):
+                with self._states.use(number, State(queries.grouping.offsets, n_queries)) as state:
+                    before = (n_queries, n_documents)
+                    part = Part(queries, before=before, state=state, longest_query=self._longest)
+                    result = step(part, *sent)
+                    part.release()
+                yield result
                 n_queries, n_documents = n_queries + queries.n_queries, n_documents + queries.n_documents
 
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
-        for state in self._states:
-            yield step(state, *sent)
+        for number in range(len(self._states)):
+            with self._states.use(number) as state:
+                result = step(state, *sent)
+            yield result

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
-from rankwright.data.streams.streamed import StreamedQueries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError
 from rankwright.evaluation.judged import judged_queries
 from rankwright.evaluation.per_query import measure_values
@@ -38,7 +39,7 @@ class Ranker(Protocol):
 
 def evaluate(
     scores_or_ranker: npt.ArrayLike | Ranker,
-    queries: Queries | StreamedQueries | Supervision | npt.ArrayLike,
+    queries: AnyQueries | Supervision | npt.ArrayLike,
     measures: str | Measure | Iterable[str | Measure] = "ndcg@10, map",
     convention: str | Convention = "default",
     *,
@@ -71,11 +72,8 @@ def evaluate(
     >>> rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], [2, 0, 1, 0, 1], "map", qid=[1, 1, 1, 2, 2]).values[rw.AP]
     array([0.83333333, 0.75      ])
     """
-    if isinstance(queries, StreamedQueries):
-        return evaluate_parts(_scored(scores_or_ranker, queries), queries.query_ids, measures, convention)
-    queries = judged_queries([scores_or_ranker], queries, qid, group)
-    scores = _predicted(scores_or_ranker, queries) if isinstance(scores_or_ranker, Ranker) else scores_or_ranker
-    return evaluate_parts([(scores, queries)], queries.query_ids, measures, convention)
+    judged = judged_queries([scores_or_ranker], queries, qid, group)
+    return evaluate_parts(_scored(scores_or_ranker, judged), judged.query_ids, measures, convention)
 
 
 def evaluate_parts(
@@ -95,13 +93,14 @@ def evaluate_parts(
     return Evaluation(query_ids, {measure: np.concatenate(parts) for measure, parts in values.items()}, chosen)
 
 
-def _scored(
-    scores_or_ranker: npt.ArrayLike | Ranker, queries: StreamedQueries
-) -> Iterator[tuple[npt.ArrayLike, Queries]]:
+def _scored(scores_or_ranker: npt.ArrayLike | Ranker, queries: AnyQueries) -> Iterator[tuple[npt.ArrayLike, Queries]]:
     """The parts of queries with their scores."""
     if isinstance(scores_or_ranker, Ranker):
-        for part in queries.parts():
+        for part in parts_of(queries):
             yield _predicted(scores_or_ranker, part), part
+        return
+    if isinstance(queries, Queries):
+        yield scores_or_ranker, queries
         return
     scores = np.asarray(scores_or_ranker)
     if len(scores) != queries.n_documents:

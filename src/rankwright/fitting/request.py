@@ -14,8 +14,7 @@ import scipy.sparse as sp
 
 from rankwright._version import __version__
 from rankwright.data.parts import parts_of
-from rankwright.data.queries import Queries
-from rankwright.data.streams.streamed import StreamedQueries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.fitting.work import fingerprint
 from rankwright.measures.conventions import CONVENTIONS, Convention
 from rankwright.measures.measure import Measure
@@ -28,7 +27,7 @@ NOT_IN_WORK = ("budget", "baseline", "delta")
 class Request:
     """The arguments of `fit`: queries by their role ("train", "valid", "test"), and all other options by name."""
 
-    queries: Mapping[str, Any]
+    queries: Mapping[str, AnyQueries]
     options: Mapping[str, Any]
 
     @cached_property
@@ -74,7 +73,7 @@ def _told(value: Any) -> str:
     return f"[{', '.join(map(_told, value))}]" if is_several else repr(value)
 
 
-def _content_digest(queries: Queries | StreamedQueries) -> str:
+def _content_digest(queries: AnyQueries) -> str:
     """SHA-256 of features, grades, the queries of rows, and names of features: the same in memory and part by part."""
     names = queries.feature_names if queries.has_feature_names else ()
     of_arrays: dict[str, Any] = defaultdict(hashlib.sha256)

@@ -365,8 +365,18 @@ class StructuredHinge(Loss):
         if measure.name == "AP":
             is_relevant = judgments.grouping.gather(judgments.y) >= convention.relevant_from
             return APLosses(judgments, of_query, is_relevant, is_convex=is_convex, rescale=self.rescale)
-        known = ranks_and_gains(judgments, measure, convention, self.position_weights)
+        known = (gains(judgments, convention), *self.ranks(judgments.whole.longest_query))
         return NDCGLosses(judgments, of_query, *known, is_convex=is_convex, rescale=self.rescale)
+
+    def ranks(self, longest_query: int) -> tuple[Array, Array]:
+        """D and A of as many ranks as either of them counts, where the longest of all queries has so many documents."""
+        measure = checked_measure(self.measure)
+        convention = convention_of(self.convention).but(**dict(measure.options))
+        discounts = convention.discounts(measure.cutoff or max(longest_query, 1))
+        weights = position_weights_of(self.position_weights, measure, len(discounts), discounts)
+        longest = max(np.flatnonzero(weights)[-1] + 1, len(discounts))
+        padded = [np.pad(numbers[:longest], (0, max(longest - len(numbers), 0))) for numbers in (discounts, weights)]
+        return padded[0], padded[1]
 
 
 def checked_measure(given: Any) -> Measure:
@@ -377,19 +387,6 @@ def checked_measure(given: Any) -> Measure:
     if measures[0].name == "AP" and measures[0].cutoff is not None:
         raise ParameterError(f"measure {measures[0]}: a structured hinge of AP takes no cutoff")
     return measures[0]
-
-
-def ranks_and_gains(
-    judgments: Judgments, measure: Measure, convention: Convention, position_weights: Any
-) -> tuple[Array, Array, Array]:
-    """The gain of each document, each query's together; D and A of as many ranks as either of them counts."""
-    discounts = convention.discounts(measure.cutoff or max(judgments.whole.longest_query, 1))
-    weights = position_weights_of(position_weights, measure, len(discounts), discounts)
-    longest = max(np.flatnonzero(weights)[-1] + 1, len(discounts))
-    discounts, weights = (
-        np.pad(numbers[:longest], (0, max(longest - len(numbers), 0))) for numbers in (discounts, weights)
-    )
-    return gains(judgments, convention), discounts, weights
 
 
 def position_weights_of(given: Any, measure: Measure, depth: int, discounts: Array) -> Array:

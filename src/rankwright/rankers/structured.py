@@ -8,18 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
-from rankwright.evaluation.tables import regularisation
-from rankwright.losses.loss import Loss
 from rankwright.losses.position_weights import PositionPlanes, lowest_position_weights
-from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge, StructuredLosses
+from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
-from rankwright.progress import Tell, part_of
+from rankwright.progress import Tell
 from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
@@ -46,7 +45,7 @@ class _Details(NamedTuple):
 
     argmax_calls: int
     argmax_gap: float
-    losses: StructuredLosses
+    position_weights: Array | None
     planes: Planes | None
     progress: Descent
 
@@ -165,7 +164,7 @@ class StructuredRanker(PathRanker):
     def _told_measures(self) -> tuple[Measure, ...]:
         return optional_measures(self.measures) or measures_of(self.measure)
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> StructuredHinge:
         weights = "linear" if self._learns_positions() else self.position_weights
         return StructuredHinge(self.measure, weights, self.bound, self.convention, self.rescale)
 
@@ -199,18 +198,15 @@ class StructuredRanker(PathRanker):
     def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
         task = self._centred(task)
-        whole = engine.whole("structured losses look at all queries at once")
-        losses = task.sent_loss().on(whole)
-        assert isinstance(losses, StructuredLosses)
+        objective = StructuredObjective(engine, task.sent_loss(), 1.0, task.center)
         solutions: list[Solution] = []
-        calls = 0
         with one_thread_per_call():  # products of vectors are over before other threads have woken
-            for done, alpha in enumerate(alphas[::-1].tolist()):
-                objective = StructuredObjective(engine, whole, losses, alpha, task.center)
-                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
-                watch = Watch(self, task, objective, tell)
-                solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
-                calls += solutions[-1].state.argmax_calls
+            objective.value_at_center()
+            for alpha in alphas[::-1].tolist():
+                own = objective.with_alpha(alpha)
+                watch = Watch(self, task, own, progress)
+                solutions.append(self._solve(own, solutions[-1] if solutions else None, watch))
+        calls = objective.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]
 
     def _solve(self, objective: StructuredObjective, previous: Solution | None, watch: Watch) -> Solution:
@@ -218,16 +214,17 @@ class StructuredRanker(PathRanker):
         planes = previous.state.planes if previous is not None else None
         if not self._learns_positions():
             return self._minimise(objective, weights, planes, watch)
-        solution = self._minimise(objective, weights, None, watch)
+        objective.engine.whole("position_weights='learned' needs the scores of all documents at once: use 'linear'")
+        solution, losses = self._minimise(objective, weights, None, watch), objective.losses
         for _ in range(_MOST_ROUNDS):
-            losses = solution.state.losses
             assert isinstance(losses, NDCGLosses)
-            planes = PositionPlanes(losses, objective.scores_of(solution.weights))
-            learned = losses.with_position_weights(lowest_position_weights(planes.at, losses.position_weights))
+            at = PositionPlanes(losses, objective.scores_of(solution.weights)).at
+            learned = losses.with_position_weights(lowest_position_weights(at, losses.position_weights))
             following = self._minimise(objective.with_losses(learned), solution.weights, None, watch)
             if following.value >= solution.value:
                 break
-            gained, solution = solution.value - following.value, following
+            gained, losses = solution.value - following.value, learned
+            solution = following._replace(state=following.state._replace(position_weights=learned.position_weights))
             if gained <= self.tol * following.value:
                 break
         return solution
@@ -260,7 +257,7 @@ class StructuredRanker(PathRanker):
         if value < progress.bound:  # what the search has missed here it has found elsewhere, or sums are rounded
             unsure = max(value + unsure - progress.bound, 0.0)
             value = progress.bound
-        details = _Details(objective.argmax_calls, unsure, objective.losses, planes, progress)
+        details = _Details(objective.argmax_calls, unsure, self._positions(objective.engine), planes, progress)
         steps = progress.steps if kept is None else kept.steps
         return Solution(weights, value, value - progress.bound + unsure, is_near, steps, details)
 
@@ -269,11 +266,7 @@ class StructuredRanker(PathRanker):
 
     def _argmax_gap(self, objective: StructuredObjective, weights: Array) -> float:
         """By how much the losses can be above what was found of them."""
-        if self.rescale == "margin":
-            return 0.0
-        point = objective.losses.point()
-        found = objective.losses_at(objective.scores_of(weights), point)
-        return max(float(point.kept["bounds"].sum()) - found, 0.0)
+        return 0.0 if self.rescale == "margin" else objective.argmax_gap(weights)
 
     def _by_planes(self) -> Any:
         if self.solver == "cutting-plane":
@@ -282,15 +275,20 @@ class StructuredRanker(PathRanker):
 
     # What is told
 
+    def _positions(self, engine: Engine) -> Array | None:
+        """A, as far as it is not learned; AP has none."""
+        if measures_of(self.measure)[0].name == "AP":
+            return None
+        return self._loss().ranks(int(np.diff(engine.offsets).max()))[1]
+
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
         super()._keep(solution, alpha, passes)
         details = solution.state
         self.lower_bound_ = self.objective_ - (self.gap_ - details.argmax_gap)
         self.argmax_calls_, self.argmax_gap_ = details.argmax_calls, details.argmax_gap
-        if isinstance(details.losses, NDCGLosses):
-            self.position_weights_ = details.losses.position_weights
-        else:
-            self.__dict__.pop("position_weights_", None)
+        self.__dict__.pop("position_weights_", None)
+        if details.position_weights is not None:
+            self.position_weights_ = details.position_weights
         at_center, is_exact = details.progress.value_at_start, self.argmax_gap_ <= ROUNDING * self.objective_
         self.gain_ = max(at_center - self.objective_, 0.0)
         is_certain = details.progress.nothing_to_gain and is_exact and at_center > 0

@@ -58,7 +58,7 @@ def minimise_by_bundle(objective: StructuredObjective, planes: Planes, weights: 
         progress.see(weights, objective.value(weights))
         if not progress.goes_on:
             return
-        planes.add(objective, weights, 0, objective.n_queries, _NEWS * progress.gap / objective.n_queries)
+        planes.add(weights, 0, objective.n_queries, _NEWS * progress.gap / objective.n_queries)
         weights, gap = _minimise_planes(objective, planes, weights, progress, max(progress.gap, _MOST_SHARPENING * gap))
         idle = idle + 1 if known == (progress.value, progress.bound) else 0
 
@@ -70,14 +70,14 @@ def _minimise_planes(
 
     It is sharpened from the gap given on, step by step: Newton's method finds the next minimum from the one before.
     """
-    least_gap = _ROUNDING * max(progress.value, float(planes.margins.max()))
+    least_gap = _ROUNDING * max(progress.value, planes.tallest())
     while True:
         temperature = _SOFTNESS * gap / objective.n_queries
         weights, value = _minimise_softened(objective, planes, weights, temperature, _NEWTON_PART * gap)
         progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
         if progress.is_finished:
             return weights, gap
-        left = progress.value - (value - temperature * float(np.log(planes.counts).sum()))
+        left = progress.value - (value - temperature * planes.log_counts())
         if not left < _SHARPENING * gap or gap <= least_gap:
             return weights, gap
         gap = max(left, _MOST_SHARPENING * gap, least_gap)
@@ -88,8 +88,9 @@ def _minimise_softened(
 ) -> tuple[Array, float]:
     """Newton's method to within ``enough`` of the minimum; leaves its dual variables behind."""
     alpha, center = objective.alpha, objective.center
-    heights, tallest = planes.heights(weights), float(planes.margins.max())
-    value = planes.soften(heights, np.zeros_like(heights), 0.0, temperature) + objective.penalty(weights)
+    planes.set_heights(weights)
+    tallest = planes.tallest()
+    value = planes.soften(0.0, temperature) + objective.penalty(weights)
     for _ in range(_MOST_NEWTON_STEPS):
         gradient = alpha * (weights - center) + planes.combined()
         if float(gradient @ gradient) <= 2 * alpha * enough:
@@ -98,28 +99,27 @@ def _minimise_softened(
         objective.check_finite(float(np.trace(hessian)))
         direction = -_solve(hessian, alpha, gradient)
         least_fall = -_LEAST_DECREASE * float(gradient @ direction)
-        slopes = planes.slopes(direction)
-        step = _first_step(max(float(np.abs(heights).max()), tallest), slopes)
+        highest, steepest = planes.set_slopes(direction)
+        step = _first_step(max(highest, tallest), steepest)
         least = _LEAST_STEP * step
         while True:
-            lower = planes.soften(heights, slopes, step, temperature) + objective.penalty(weights + step * direction)
+            lower = planes.soften(step, temperature) + objective.penalty(weights + step * direction)
             if lower <= value - step * least_fall + _ROUNDING * max(abs(value), tallest):
                 break
             step = step / 2 if step > least else 0.0  # back to where it was, if nothing helps
         if step == 0.0:
             break
         weights, value = weights + step * direction, lower
-        heights += step * slopes
+        planes.move(step)
     return weights, value
 
 
-def _first_step(tallest: float, slopes: Array) -> float:
+def _first_step(tallest: float, steepest: float) -> float:
     """1, or less where planes would rise by more than a few times the tallest of them.
 
     Where the soft maximum is almost straight in some direction, Newton's step along it is too long by orders of
     magnitude.
     """
-    steepest = float(np.abs(slopes).max())
     return 1.0 if steepest <= _MOST_RISE * tallest else _MOST_RISE * tallest / steepest
 
 

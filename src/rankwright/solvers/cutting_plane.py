@@ -47,7 +47,7 @@ def minimise_by_cutting_planes(
         if not progress.goes_on:
             return
         least = _NEGLIGIBLE * progress.gap / n
-        planes.add(objective, weights, 0, n, least)
+        planes.add(weights, 0, n, least)
         weights = center - planes.combined() / alpha
         if "single-update" in tricks:
             _step_on_each(objective, planes, weights, least)
@@ -65,7 +65,7 @@ def _step_on_each(objective: StructuredObjective, planes: Planes, weights: Array
     for first, last in objective.groups():
         planes.ascend(np.arange(first, last), objective.alpha, weights, least, most_steps=1)
         objective.look(weights, first, last)
-        planes.add(objective, weights, first, last, least)
+        planes.add(weights, first, last, least)
         planes.ascend(np.arange(first, last), objective.alpha, weights, least, most_steps=1)
 
 

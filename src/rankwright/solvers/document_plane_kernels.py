@@ -16,7 +16,7 @@ from rankwright.data.product_kernels import (
     sparse_scores,
 )
 from rankwright.machine.compile import kernel
-from rankwright.solvers.plane_kernels import ascend_query, keep_active, place_for
+from rankwright.solvers.plane_kernels import ascend_query, has_idle, keep_active, place_for
 
 
 @kernel
@@ -83,23 +83,26 @@ def add_planes(
     gram: Any,
     counts: Any,
     idle: Any,
+    rooms: Any,
     vector: Any,
     products: Any,
 ) -> int:
     """As `plane_kernels.add_planes`. ``vector`` has a zero for each feature, in the end again."""
-    homeless = 0
     for q in range(first, last):
         begin, end, count = offsets[q], offsets[q + 1], counts[q]
         highest = 0.0
         for i in range(1, count):
             highest = max(highest, _height(margins[q, i], coefficients[i], scores, begin, end))
+        is_new = new_heights[q] - highest > least
+        if is_new and count >= rooms[q] and not has_idle(duals[q], count):
+            rooms[q] += rooms[q] // 2
+        if rooms[q] > len(coefficients):
+            return q
+        for i in range(1, count):
             idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
-        if new_heights[q] - highest <= least:
+        if not is_new:
             continue
-        place = place_for(duals[q], idle[q], count, len(coefficients))
-        if place < 0:
-            homeless += 1
-            continue
+        place = place_for(duals[q], idle[q], count, rooms[q])
         counts[q] = max(count, place + 1)
         for d in range(begin, end):
             coefficients[place, d] = new_coefficients[d]
@@ -111,7 +114,7 @@ def add_planes(
         for i in range(1, counts[q]):
             gram[q, place, i] = _height(0.0, coefficients[i], products, begin, end)
             gram[q, i, place] = gram[q, place, i]
-    return homeless
+    return last
 
 
 @kernel

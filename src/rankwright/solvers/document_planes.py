@@ -7,75 +7,91 @@ numbers as there are documents for each plane of a query.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.data.part import Part
+from rankwright.data.state import State
 from rankwright.solvers import document_plane_kernels as kernels
-from rankwright.solvers.planes import MOST_STEPS, FeaturePlanes, Planes
+from rankwright.solvers.planes import MOST_STEPS, FeaturePlanes, Order, Planes, make_room
 from rankwright.solvers.structured_objective import StructuredObjective
 from rankwright.types import Array
 
 
 class DocumentPlanes(Planes):
-    """Each plane with its c, a number for each document."""
+    """Each plane with its c, a number for each document. Data must be in memory, as all sweeps read them."""
 
     def __init__(self, objective: StructuredObjective) -> None:
-        super().__init__(objective)
-        features = objective.features
-        self._x = features.parts()
-        self._coefficients = np.zeros((self.margins.shape[1], features.n_documents))
-        self._vector = np.zeros(features.n_features)
-        self._scores, self._change = np.empty((2, features.n_documents))
-
-    def _add(self, objective: StructuredObjective, weights: Array, first: int, last: int, least: float) -> int:
-        new = (objective.point.gradient, objective.point.pulls, objective.point.values)
-        known = (self._coefficients, self.margins, self.duals, self.gram, self.counts, self.idle)
-        room = (self._vector, self._scores)
-        homeless: int = kernels.add_planes(
-            first, last, *self._x, self._offsets, objective.scores, *new, least, *known, *room
+        self._part = objective.engine.whole(
+            f"{objective.n_features:,} features: StructuredRanker reads all of them with every sweep; use RankSVM"
         )
-        return homeless
+        super().__init__(objective)
+        rooms = self._part.state["planes.margins"].shape[1]
+        self._part.state["planes.coefficients"] = np.zeros((rooms, self._part.n_documents))
 
-    def _grow(self) -> None:
-        super()._grow()
-        more = self.margins.shape[1] - len(self._coefficients)
-        self._coefficients = np.pad(self._coefficients, ((0, more), (0, 0)))
+    @staticmethod
+    def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
+        """Reads the features of new planes."""
+        state = part.state
+        new = [state[f"found.{name}"] for name in ("scores", "gradient", "pulls", "values")]
+        room = (np.zeros(part.n_features), _room(part)[0])
+        while True:
+            known = (*_known(state), state["planes.idle"], state["planes.rooms"])
+            first = kernels.add_planes(first, last, *part.products.parts(), part.offsets, *new, least, *known, *room)
+            if first >= last:
+                return
+            make_room(state)
+            more = state["planes.margins"].shape[1] - len(state["planes.coefficients"])
+            state["planes.coefficients"] = np.pad(state["planes.coefficients"], ((0, more), (0, 0)))
+
+    @staticmethod
+    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+        """Reads the features of the queries."""
+        known = (*part.products.parts(), part.offsets, *_known(part.state))
+        gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *known, *_room(part))
+        return gap
+
+    def add(self, weights: Array, first: int, last: int, least: float) -> None:
+        """Reads the features of new planes."""
+        self.add_to(self._part, weights, first, last, least)
 
     def drop_idle(self, rounds: int) -> None:
         """Moves the others together."""
-        known = (self._coefficients, self.margins, self.duals, self.gram, self.counts, self.idle)
-        kernels.drop_idle(rounds, self._offsets, *known)
+        state = self._part.state
+        kernels.drop_idle(rounds, self._part.offsets, *_known(state), state["planes.idle"])
 
-    def ascend(
-        self,
-        queries: npt.NDArray[np.int64],
-        alpha: float,
-        weights: Array,
-        least: float,
-        most_steps: int = MOST_STEPS,
-    ) -> float:
+    def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Reads the features of the queries."""
-        if len(queries) and queries[-1] == len(self.counts) - 1:  # all have had their turn
+        if len(queries) and queries[-1] == self._part.n_queries - 1:  # all have had their turn
             self._engine.passes += 1
-        known = (self._coefficients, self.margins, self.duals, self.gram, self.counts)
-        room = (self._scores, self._change)
-        gap: float = kernels.ascend(queries, alpha, least, most_steps, weights, *self._x, self._offsets, *known, *room)
-        return gap
+        return self.ascend_on(self._part, queries, alpha, weights, least, most_steps)
+
+    def read_and_ascend(self, objective: StructuredObjective, alpha: float, weights: Array, least: float) -> float:
+        """Ascent reads X once more."""
+        self._engine.passes += 1
+        return super().read_and_ascend(objective, alpha, weights, least)
 
     def combined(self) -> Array:
         """v = Xᵀ(Σ d_i c_i)."""
-        mixed, features = self._change, self._features
+        part, mixed = self._part, _room(self._part)[1]
+        coefficients, _, duals, _, counts = _known(part.state)
         self._engine.passes += 1
 
         def mix(first: int, last: int) -> None:
-            kernels.mixed_coefficients(self._offsets, self._coefficients, self.duals, self.counts, first, last, mixed)
+            kernels.mixed_coefficients(part.offsets, coefficients, duals, counts, first, last, mixed)
 
-        for_query_ranges(mix, self._offsets)
-        return sum_over_query_ranges(
-            lambda first, last, out: features.add_transposed(first, last, mixed, out),
-            self._offsets,
-            (features.n_features,),
+        part.over_runs(mix)
+        return part.sum_over_runs(
+            lambda first, last, out: part.products.add_transposed(first, last, mixed, out), (part.n_features,)
         )
+
+
+def _known(state: State) -> tuple[Array, ...]:
+    return tuple(state[f"planes.{name}"] for name in ("coefficients", "margins", "duals", "gram", "counts"))
+
+
+def _room(part: Part) -> tuple[Array, Array]:
+    """Room for two numbers of each document."""
+    scores, change = part.kept("room for planes", lambda: np.empty((2, part.n_documents)))
+    return scores, change
 
 
 def planes_of(objective: StructuredObjective) -> Planes:

@@ -40,21 +40,17 @@ def minimise_by_frank_wolfe(objective: StructuredObjective, planes: Planes, weig
         progress.see(weights, objective.value(weights), planes.bound(combined, alpha, center))
         if not progress.goes_on:
             return
-        planes.add(objective, weights, 0, objective.n_queries, least)
+        planes.add(weights, 0, objective.n_queries, least)
 
 
 def read_and_ascend(
     objective: StructuredObjective, planes: Planes, alpha: float, weights: Array, least: float
 ) -> float:
-    """One reading of X, with dual ascent on each part as it is read, then sweeps over all; ``weights`` follow.
+    """One reading of X, with dual ascent on each group as it is read, then sweeps over all; ``weights`` follow.
 
     Returns the gap as each query saw it when it was read.
     """
-    gap = 0.0
-    for first, last in objective.groups():
-        objective.look(weights, first, last)
-        planes.add(objective, weights, first, last, least)
-        gap += planes.ascend(np.arange(first, last), alpha, weights, least)
+    gap = planes.read_and_ascend(objective, alpha, weights, least)
     everything = np.arange(objective.n_queries)
     for _ in range(_MOST_SWEEPS):
         if planes.ascend(everything, alpha, weights, least) <= _ENOUGH * gap:
@@ -69,8 +65,9 @@ def approach(objective: StructuredObjective, planes: Planes, weights: Array, par
     ours, but planes near it are good ones to start with.
     """
     first, last = objective.groups()[0]
-    objective.look(weights, first, last)
-    planes.add(objective, weights, first, last, 0.0)
+    if not objective.sees_center:
+        objective.look(weights, first, last)
+    planes.add(objective.center if objective.sees_center else weights, first, last, 0.0)
     objective.check_finite(planes.mean_size())
     alpha = max(objective.alpha, _FIRST_ALPHA * planes.mean_size())
     weights = objective.center.copy()

@@ -24,12 +24,12 @@ from scipy.linalg import lapack
 
 from rankwright.data.centred import Moments
 from rankwright.data.part import Part
+from rankwright.engines.driver import share_by_size
 from rankwright.engines.engine import Engine
 from rankwright.judgments.judgments import Judgments
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.lapack import tridiagonalise
 from rankwright.machine.runs import runs_of_queries
-from rankwright.machine.threads import for_query_ranges
 from rankwright.solvers.leave_out_kernels import (
     MOST_TERMS,
     backward_errors,
@@ -291,7 +291,7 @@ def leave_out_kernel_scores(
             scores[:, documents] = (kernel_matrix[documents] @ centre(dual)).T
 
     with one_thread_per_call():
-        for_query_ranges(work, offsets)
+        share_by_size(work, offsets)
     return scores
 
 

@@ -47,9 +47,18 @@ def slopes(direction: Any, vectors: Any, counts: Any, first: int, last: int, out
 
 
 @kernel
-def place_for(duals: Any, idle: Any, count: int, capacity: int) -> int:
-    """Where a query's next plane goes: behind the others, else in place of the one idle for longest; −1 if none is."""
-    if count < capacity:
+def has_idle(duals: Any, count: int) -> bool:
+    """Whether some plane of a query has no dual variable."""
+    for i in range(1, count):  # noqa: SIM110 - a compiled loop is faster than a generator
+        if duals[i] == 0.0:
+            return True
+    return False
+
+
+@kernel
+def place_for(duals: Any, idle: Any, count: int, room: int) -> int:
+    """Where a query's next plane goes: behind the others, else in place of the one that has been idle for longest."""
+    if count < room:
         return count
     place, longest = -1, 0
     for i in range(1, count):
@@ -73,24 +82,29 @@ def add_planes(
     gram: Any,
     counts: Any,
     idle: Any,
+    rooms: Any,
 ) -> int:
     """Add the new plane of each query that is higher than all it has by more than ``least``.
 
-    Returns how many found no place. ``idle`` counts for how many calls a plane has had no dual variable.
+    A query that has as many as ``rooms`` says gives up an idle one, or gets more room if none is. Returns the query to
+    go on with when the arrays have been made larger, or ``last``. ``idle`` counts for how many calls a plane has had no
+    dual variable.
     """
-    homeless = 0
     for q in range(first, last):
         count = counts[q]
         highest = 0.0
         for i in range(1, count):
             highest = max(highest, margins[q, i] + dot(weights, vectors[q, i]))
+        is_new = new_heights[q] - highest > least
+        if is_new and count >= rooms[q] and not has_idle(duals[q], count):
+            rooms[q] += rooms[q] // 2
+        if rooms[q] > vectors.shape[1]:
+            return q
+        for i in range(1, count):
             idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
-        if new_heights[q] - highest <= least:
+        if not is_new:
             continue
-        place = place_for(duals[q], idle[q], count, vectors.shape[1])
-        if place < 0:
-            homeless += 1
-            continue
+        place = place_for(duals[q], idle[q], count, rooms[q])
         counts[q] = max(count, place + 1)
         for f in range(len(weights)):
             vectors[q, place, f] = new_vectors[q, f]
@@ -99,7 +113,7 @@ def add_planes(
         for i in range(1, counts[q]):
             gram[q, place, i] = dot(vectors[q, place], vectors[q, i])
             gram[q, i, place] = gram[q, place, i]
-    return homeless
+    return last
 
 
 @kernel

@@ -6,65 +6,73 @@ eq. 9). Dual variables on a query's planes, not negative and with sum 1, make a 
     D = Σ d_i b_i + w₀ᵀv − ‖v‖²/2λ,   v = Σ d_i v_i,
 
 which is the dual (10)–(11) of paper L. Plane 0 of every query is 0, as no loss is negative. Planes do not depend on λ.
+
+They stay with the parts of the data, in the arrays ``planes.…`` of their states: ``margins`` b, ``duals`` d, ``gram``
+(the products of a query's v), ``counts``, ``idle`` (for how many rounds a plane has had no dual variable) and ``rooms``
+(how many planes a query may have before it gives up idle ones).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.data.part import Part
+from rankwright.data.state import State
 from rankwright.solvers import plane_kernels as kernels
-from rankwright.solvers.structured_objective import StructuredObjective
+from rankwright.solvers.structured_objective import LossOfParts, StructuredObjective, look_at
 from rankwright.types import Array
 
-_FIRST_CAPACITY = 8
+_FIRST_ROOM = 8
 # Steps of dual ascent within a query before the next one has its turn.
 MOST_STEPS = 20
 _ROWS_PER_BLOCK = 512  # of the Hessian, so that they stay in a core's cache
 
+Order = npt.NDArray[np.int64]
+
+
+class Ascent(NamedTuple):
+    """What one part hands on to the next: the weights, those that the present group is looked at with, and the gap."""
+
+    weights: Array
+    looked_with: Array
+    gap: float = 0.0
+
 
 class Planes(ABC):
-    """A few planes for each query, with their dual variables; subclasses say how the vectors are kept."""
+    """A few planes for each query, with their dual variables; subclasses say how the vectors are kept.
 
-    margins: Array
-    duals: Array
-    gram: Array
-    idle: npt.NDArray[np.int64]
+    There is one set of planes at a time: making one forgets the last. Parts must have been read before.
+    """
 
     def __init__(self, objective: StructuredObjective) -> None:
-        n = objective.n_queries
-        self._engine, self._part = objective.engine, objective.part
-        self._features, self._offsets = objective.features, objective.features.offsets
-        self.margins, self.duals = np.zeros((2, n, _FIRST_CAPACITY))
-        self.gram = np.zeros((n, _FIRST_CAPACITY, _FIRST_CAPACITY))
-        self.idle, self.counts = np.zeros((n, _FIRST_CAPACITY), np.int64), np.ones(n, np.int64)
-        self.duals[:, 0] = 1.0
+        self._engine = objective.engine
+        self._engine.each_state(_begin)
 
     @property
     def n_planes(self) -> int:
         """How many there are besides the zeros."""
-        return int(self.counts.sum()) - len(self.counts)
+        return int(self._engine.sum_of_states(_n_planes))
 
-    def add(self, objective: StructuredObjective, weights: Array, first: int, last: int, least: float) -> None:
-        """Take over the planes that the objective has just found for queries first … last − 1.
+    @staticmethod
+    @abstractmethod
+    def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
+        """Take over planes that were found for some of a part's own queries."""
+
+    @staticmethod
+    @abstractmethod
+    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+        """Raise D by the dual variables of some of a part's own queries."""
+
+    @abstractmethod
+    def add(self, weights: Array, first: int, last: int, least: float) -> None:
+        """Take over the planes that have just been found at these weights for queries first … last − 1.
 
         A plane that is at most ``least`` higher than those known is left.
         """
-        while self._add(objective, weights, first, last, least) > 0:
-            self._grow()
-
-    @abstractmethod
-    def _add(self, objective: StructuredObjective, weights: Array, first: int, last: int, least: float) -> int:
-        """Add them as far as there is room; returns how many found none."""
-
-    def _grow(self) -> None:
-        more = self.margins.shape[1] // 2
-        self.gram = np.pad(self.gram, ((0, 0), (0, more), (0, more)))
-        self.margins, self.duals = (np.pad(array, ((0, 0), (0, more))) for array in (self.margins, self.duals))
-        self.idle = np.pad(self.idle, ((0, 0), (0, more)))
 
     @abstractmethod
     def drop_idle(self, rounds: int) -> None:
@@ -72,19 +80,22 @@ class Planes(ABC):
 
     def forget_duals(self) -> None:
         """Start anew from the zeros."""
-        self.duals[:] = 0.0
-        self.duals[:, 0] = 1.0
+        self._engine.each_state(_forget_duals)
 
     @abstractmethod
-    def ascend(
-        self,
-        queries: npt.NDArray[np.int64],
-        alpha: float,
-        weights: Array,
-        least: float,
-        most_steps: int = MOST_STEPS,
-    ) -> float:
+    def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Raise D by the dual variables of these queries, each in turn; ``weights`` follow. Returns the gap before."""
+
+    def read_and_ascend(self, objective: StructuredObjective, alpha: float, weights: Array, least: float) -> float:
+        """One reading of X, with new planes and dual ascent on each group as it is read; ``weights`` follow.
+
+        Returns the gap as each query saw it when it was read.
+        """
+        sent = (type(self), objective.loss, objective.groups(), alpha, least)
+        done = self._engine.in_turn(_read_and_ascend, Ascent(weights, weights), *sent)
+        objective.has_looked(objective.n_queries)
+        weights[:] = done.weights
+        return float(done.gap)
 
     @abstractmethod
     def combined(self) -> Array:
@@ -92,94 +103,246 @@ class Planes(ABC):
 
     def mean_size(self) -> float:
         """The mean of ‖v‖² over the first plane of each query that has one."""
-        sizes = self.gram[self.counts > 1, 1, 1]
-        return float(sizes.mean()) if len(sizes) else 0.0
+        total, n_queries = self._engine.sum_of_states(_sizes)
+        return float(total / n_queries) if n_queries else 0.0
 
     def bound(self, combined: Array, alpha: float, center: Array) -> float:
         """D, the lower bound that the dual variables give; ``combined`` is their v."""
-        margins = float(np.vdot(self.duals, self.margins))
+        margins = float(self._engine.sum_of_states(_met_margins))
         return margins + float(center @ combined) - float(combined @ combined) / (2 * alpha)
 
 
 class FeaturePlanes(Planes):
-    """Each plane with its v, a number for each feature."""
+    """Each plane with its v, a number for each feature: between readings of X, states are all that is needed."""
 
     def __init__(self, objective: StructuredObjective) -> None:
         super().__init__(objective)
-        self.vectors = np.zeros((objective.n_queries, _FIRST_CAPACITY, objective.n_features))
+        self._shape = (objective.n_features,)
+        self._engine.each_state(_begin_vectors, objective.n_features)
 
-    def _add(self, objective: StructuredObjective, weights: Array, first: int, last: int, least: float) -> int:
-        new = (objective.vectors, objective.point.pulls, objective.point.values)
-        known = (self.vectors, self.margins, self.duals, self.gram, self.counts, self.idle)
-        homeless: int = kernels.add_planes(first, last, weights, *new, least, *known)
-        return homeless
+    @staticmethod
+    def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
+        """The state has all."""
+        _add(part.state, weights, first, last, least)
 
-    def _grow(self) -> None:
-        super()._grow()
-        more = self.margins.shape[1] - self.vectors.shape[1]
-        self.vectors = np.pad(self.vectors, ((0, 0), (0, more), (0, 0)))
+    @staticmethod
+    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+        """The state has all."""
+        return _ascend(part.state, order, alpha, weights, least, most_steps)
+
+    def add(self, weights: Array, first: int, last: int, least: float) -> None:
+        """Without the data."""
+        self._engine.each_state(_add_among, weights, first, last, least)
 
     def drop_idle(self, rounds: int) -> None:
         """Moves the others together."""
-        kernels.drop_idle(rounds, self.vectors, self.margins, self.duals, self.gram, self.counts, self.idle)
+        self._engine.each_state(_drop_idle, rounds)
 
-    def ascend(
-        self,
-        queries: npt.NDArray[np.int64],
-        alpha: float,
-        weights: Array,
-        least: float,
-        most_steps: int = MOST_STEPS,
-    ) -> float:
+    def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Without the data."""
-        known = (self.vectors, self.margins, self.duals, self.gram, self.counts)
-        gap: float = kernels.ascend(queries, alpha, least, most_steps, weights, *known)
-        return gap
+        sent = (queries, alpha, least, most_steps)
+        done = self._engine.in_turn(_ascend_among, Ascent(weights, weights), *sent, states_only=True)
+        weights[:] = done.weights
+        return float(done.gap)
 
     def combined(self) -> Array:
         """v = Σ d_i v_i."""
-        return sum_over_query_ranges(
-            lambda first, last, out: kernels.combine(self.vectors, self.duals, self.counts, first, last, out),
-            self._offsets,
-            self.vectors.shape[2:],
-        )
+        combined: Array = self._engine.sum_of_states(_combine, self._shape)
+        return combined
 
     # The soft maximum of the planes
 
-    def heights(self, weights: Array) -> Array:
-        """b_i + v_iᵀw of each plane."""
-        out = np.zeros_like(self.margins)
-        for_query_ranges(
-            lambda first, last: kernels.heights(weights, self.vectors, self.margins, self.counts, first, last, out),
-            self._offsets,
-        )
-        return out
+    def set_heights(self, weights: Array) -> None:
+        """Note b_i + v_iᵀw of each plane: lines begin there."""
+        self._engine.each_state(_set_heights, weights)
 
-    def slopes(self, direction: Array) -> Array:
-        """v_iᵀd of each plane."""
-        out = np.zeros_like(self.margins)
-        for_query_ranges(
-            lambda first, last: kernels.slopes(direction, self.vectors, self.counts, first, last, out),
-            self._offsets,
-        )
-        return out
+    def set_slopes(self, direction: Array) -> tuple[float, float]:
+        """Note v_iᵀd of each plane; returns the largest of all heights, and of all slopes, whatever their sign."""
+        largest = np.array(self._engine.each_state(_set_slopes, direction)).max(axis=0)
+        return float(largest[0]), float(largest[1])
 
-    def soften(self, heights: Array, slopes: Array, step: float, temperature: float) -> float:
+    def move(self, step: float) -> None:
+        """Let lines begin further on: heights + step · slopes."""
+        self._engine.each_state(_move, step)
+
+    def soften(self, step: float, temperature: float) -> float:
         """Σ_q T log Σ_i exp(h_i/T), h = heights + step · slopes; the dual variables become its derivatives."""
-
-        def add(first: int, last: int, out: Array) -> None:
-            out[0] += kernels.soft_maximum(heights, slopes, step, temperature, self.counts, first, last, self.duals)
-
-        return float(sum_over_query_ranges(add, self._offsets, (1,))[0])
+        return float(self._engine.sum_of_states(_soften, step, temperature))
 
     def curvature(self) -> Array:
         """T times the Hessian of the soft maximum at the dual variables."""
-        n = self.vectors.shape[2]
-        return sum_over_query_ranges(self._add_curvature, self._offsets, (n, n))
+        curvature: Array = self._engine.sum_of_states(_curvature, 2 * self._shape)
+        return curvature
 
-    def _add_curvature(self, first: int, last: int, out: Array) -> None:
-        n = self.vectors.shape[2]
-        mean, rows = np.empty(n), np.empty((max(_ROWS_PER_BLOCK, self.vectors.shape[1]), n))
+    def tallest(self) -> float:
+        """The largest b."""
+        return float(max(self._engine.each_state(_tallest)))
+
+    def log_counts(self) -> float:
+        """Σ_q log of the number of planes."""
+        return float(self._engine.sum_of_states(_log_counts))
+
+
+def _read_and_ascend(
+    part: Part,
+    carried: Ascent,
+    kind: type[Planes],
+    loss: LossOfParts,
+    groups: list[tuple[int, int]],
+    alpha: float,
+    least: float,
+) -> Ascent:
+    """A group that ends in another part is looked at with the same weights there: parts may be cut anywhere."""
+    weights, looked_with, gap = carried.weights.copy(), carried.looked_with, carried.gap
+    for group in groups:
+        first, last = part.run_of(*group)
+        if first == last:
+            continue
+        if part.first_query + first == group[0]:
+            looked_with = weights.copy()
+        look_at(part, loss.on(part), looked_with, (first, last), (first, last))
+        kind.add_to(part, looked_with, first, last, least)
+        gap += kind.ascend_on(part, np.arange(first, last), alpha, weights, least, MOST_STEPS)
+    return Ascent(weights, looked_with, gap)
+
+
+# What is done with the states of parts
+
+
+def _begin(state: State) -> None:
+    for name in [*state]:
+        if name.startswith("planes."):
+            del state[name]
+    n = state.n_queries
+    state["planes.margins"], state["planes.duals"] = np.zeros((2, n, _FIRST_ROOM))
+    state["planes.gram"] = np.zeros((n, _FIRST_ROOM, _FIRST_ROOM))
+    state["planes.idle"], state["planes.counts"] = np.zeros((n, _FIRST_ROOM), np.int64), np.ones(n, np.int64)
+    state["planes.rooms"] = np.full(n, _FIRST_ROOM)
+    _forget_duals(state)
+
+
+def _begin_vectors(state: State, n_features: int) -> None:
+    state["planes.vectors"] = np.zeros((state.n_queries, _FIRST_ROOM, n_features))
+
+
+def make_room(state: State) -> None:
+    """As many places for planes as the query needs that has the most."""
+    more = int(state["planes.rooms"].max()) - state["planes.margins"].shape[1]
+    state["planes.gram"] = np.pad(state["planes.gram"], ((0, 0), (0, more), (0, more)))
+    for name in ("planes.margins", "planes.duals", "planes.idle"):
+        state[name] = np.pad(state[name], ((0, 0), (0, more)))
+    if "planes.vectors" in state:
+        state["planes.vectors"] = np.pad(state["planes.vectors"], ((0, 0), (0, more), (0, 0)))
+
+
+def _n_planes(state: State) -> int:
+    return int(state["planes.counts"].sum()) - state.n_queries
+
+
+def _forget_duals(state: State) -> None:
+    state["planes.duals"][:] = 0.0
+    state["planes.duals"][:, 0] = 1.0
+
+
+def _sizes(state: State) -> tuple[float, int]:
+    sizes = state["planes.gram"][state["planes.counts"] > 1, 1, 1]
+    return float(sizes.sum()), len(sizes)
+
+
+def _met_margins(state: State) -> float:
+    return float(np.vdot(state["planes.duals"], state["planes.margins"]))
+
+
+def _add(state: State, weights: Array, first: int, last: int, least: float) -> None:
+    new = (state["found.vectors"], state["found.pulls"], state["found.values"])
+    while True:
+        first = kernels.add_planes(first, last, weights, *new, least, *_known(state), *_uses(state))
+        if first >= last:
+            return
+        make_room(state)
+
+
+def _add_among(state: State, weights: Array, first: int, last: int, least: float) -> None:
+    _add(state, weights, *state.run_of(first, last), least)
+
+
+def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int64]]:
+    names = ("vectors", "margins", "duals", "gram", "counts")
+    vectors, margins, duals, gram, counts = (state[f"planes.{name}"] for name in names)
+    return vectors, margins, duals, gram, counts
+
+
+def _uses(state: State) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return state["planes.idle"], state["planes.rooms"]
+
+
+def _drop_idle(state: State, rounds: int) -> None:
+    kernels.drop_idle(rounds, *_known(state), state["planes.idle"])
+
+
+def _ascend(state: State, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *_known(state))
+    return gap
+
+
+def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, least: float, most_steps: int) -> Ascent:
+    own = queries - state.first_query
+    own = own[(own >= 0) & (own < state.n_queries)]
+    weights = carried.weights.copy()
+    gap = _ascend(state, own, alpha, weights, least, most_steps)
+    return Ascent(weights, weights, carried.gap + gap)
+
+
+def _combine(state: State, shape: tuple[int, ...]) -> Array:
+    vectors, _, duals, _, counts = _known(state)
+    return state.sum_over_runs(
+        lambda first, last, out: kernels.combine(vectors, duals, counts, first, last, out), shape
+    )
+
+
+def _set_heights(state: State, weights: Array) -> None:
+    vectors, margins, _, _, counts = _known(state)
+    heights = state["planes.heights"] = np.zeros_like(margins)
+    state["planes.slopes"] = np.zeros_like(margins)
+    state.over_runs(lambda first, last: kernels.heights(weights, vectors, margins, counts, first, last, heights))
+
+
+def _set_slopes(state: State, direction: Array) -> tuple[float, float]:
+    vectors, counts, slopes = state["planes.vectors"], state["planes.counts"], state["planes.slopes"]
+    state.over_runs(lambda first, last: kernels.slopes(direction, vectors, counts, first, last, slopes))
+    return float(np.abs(state["planes.heights"]).max()), float(np.abs(slopes).max())
+
+
+def _move(state: State, step: float) -> None:
+    state["planes.heights"] += step * state["planes.slopes"]
+
+
+def _soften(state: State, step: float, temperature: float) -> float:
+    line = (state["planes.heights"], state["planes.slopes"], step, temperature)
+    counts, duals = state["planes.counts"], state["planes.duals"]
+
+    def add(first: int, last: int, out: Array) -> None:
+        out[0] += kernels.soft_maximum(*line, counts, first, last, duals)
+
+    return float(state.sum_over_runs(add, (1,))[0])
+
+
+def _curvature(state: State, shape: tuple[int, int]) -> Array:
+    vectors, _, duals, _, counts = _known(state)
+
+    def add(first: int, last: int, out: Array) -> None:
+        n = shape[0]
+        mean, rows = np.empty(n), np.empty((max(_ROWS_PER_BLOCK, vectors.shape[1]), n))
         while first < last:
-            used, first = kernels.hessian_rows(self.vectors, self.duals, self.counts, first, last, mean, rows)
+            used, first = kernels.hessian_rows(vectors, duals, counts, first, last, mean, rows)
             out += rows[:used].T @ rows[:used]
+
+    return state.sum_over_runs(add, shape)
+
+
+def _tallest(state: State) -> float:
+    return float(state["planes.margins"].max())
+
+
+def _log_counts(state: State) -> float:
+    return float(np.log(state["planes.counts"]).sum())

@@ -2,125 +2,239 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 
 from rankwright.data.part import Part
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError
-from rankwright.losses.loss import Point
+from rankwright.losses.loss import Point, QueryLosses
 from rankwright.losses.structured import StructuredLosses
 from rankwright.machine.runs import split_by_size
-from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.types import Array
 
-_MOST_PARTS, _LEAST_DOCUMENTS = 64, 256
+_MOST_GROUPS, _LEAST_DOCUMENTS = 64, 256
 # With more, planes take less memory as numbers for documents, and Newton's method too long.
 _MOST_FEATURES = 1024
+
+
+class LossOfParts(Protocol):
+    """What is sent to parts to have their losses, such as a `SentLoss`."""
+
+    def on(self, part: Part) -> QueryLosses:
+        """The losses of the queries of a part."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldLosses:
+    """Losses of data in memory, which are one part."""
+
+    losses: StructuredLosses
+
+    def on(self, part: Part) -> StructuredLosses:
+        """As they are."""
+        return self.losses
+
+
+@dataclass(eq=False)
+class _Shared:
+    """What objectives on the same data have in common; the loss that was looked at last, if that was at w₀."""
+
+    argmax_calls: int = 0
+    loss_at_center: LossOfParts | None = None
 
 
 class StructuredObjective:
     """What structured solvers minimise. ``argmax_calls`` counts rankings found, ``engine.passes`` readings of X.
 
-    Attributes
-    ----------
-    scores, point : Xw, and the losses there, of the queries seen last
-    vectors : Xᵀ of each query's gradient there: point.pulls + vectorsᵀw are planes that touch the losses. Of wide data
-        only the gradients are kept
+    What is found stays with the parts, in the arrays ``found.…`` of their states: ``values`` of the losses at the
+    weights that the queries were looked at with, ``pulls``, and ``vectors``, Xᵀ of each query's gradient: pulls +
+    vectorsᵀw are planes that touch the losses. Of wide data the ``scores`` and ``gradient`` of documents are kept
+    instead of vectors.
     """
 
-    def __init__(self, engine: Engine, part: Part, losses: StructuredLosses, alpha: float, center: Array) -> None:
-        features = part.products
-        self.engine, self.part, self.features = engine, part, features
-        self.losses, self.alpha, self.center = losses, alpha, center
-        self.n_queries, self.n_features = features.n_queries, features.n_features
-        self.scores, self.point = np.empty(features.n_documents), losses.point()
-        self.is_wide = features.n_features > _MOST_FEATURES
-        self.vectors = np.empty((0 if self.is_wide else features.n_queries, features.n_features))
-        self._calls = {"argmax": 0}
+    def __init__(self, engine: Engine, loss: LossOfParts, alpha: float, center: Array) -> None:
+        self.engine, self.loss, self.alpha, self.center = engine, loss, alpha, center
+        self.n_queries, self.n_features = engine.n_queries, engine.n_features
+        self.is_wide = engine.n_features > _MOST_FEATURES
+        self._shared = _Shared()
+        self._losses_seen = np.nan
+        self._losses_at_center: float | None = None
+
+    def with_alpha(self, alpha: float) -> StructuredObjective:
+        """The same with another λ; both count in one."""
+        other = copy(self)
+        other.alpha = alpha
+        return other
 
     def with_losses(self, losses: StructuredLosses) -> StructuredObjective:
-        """The same with other losses of the same queries; both count in one."""
-        other = StructuredObjective(self.engine, self.part, losses, self.alpha, self.center)
-        other._calls = self._calls
+        """The same with other losses of the same queries, in memory; both count in one."""
+        other = StructuredObjective(self.engine, HeldLosses(losses), self.alpha, self.center)
+        other._shared = self._shared
         return other
 
     @property
     def argmax_calls(self) -> int:
         """How many rankings have been found."""
-        return self._calls["argmax"]
+        return self._shared.argmax_calls
+
+    @property
+    def sees_center(self) -> bool:
+        """Whether w₀ is where the queries were looked at last."""
+        return self._shared.loss_at_center is self.loss
 
     def groups(self) -> list[tuple[int, int]]:
         """The queries in runs, after each of which a solver may change the weights: few if there is little to read."""
-        parts = min(max(self.features.n_documents // _LEAST_DOCUMENTS, 1), _MOST_PARTS)
-        return split_by_size(self.features.offsets, parts)
+        groups = min(max(self.engine.n_documents // _LEAST_DOCUMENTS, 1), _MOST_GROUPS)
+        return split_by_size(self.engine.offsets, groups)
+
+    # Looking at queries, which finds the planes that touch their losses
 
     def look(self, weights: Array, first: int = 0, last: int | None = None) -> None:
         """Find the planes that touch the losses of queries first … last − 1 at these weights."""
         last = self.n_queries if last is None else last
-        offsets = self.features.offsets
-        part = offsets[first : last + 1] - offsets[first]
-        for_query_ranges(lambda begin, end: self._look(weights, first + begin, first + end), part)
-        self._calls["argmax"] += last - first
-        if last == self.n_queries:
-            self.engine.passes += 1
+        is_all = last == self.n_queries
+        self._losses_seen = self.engine.sum(_look, self.loss, weights, (first, last), (first, last), reads=is_all)
+        self.has_looked(last - first)
 
-    def _look(self, weights: Array, first: int, last: int) -> None:
-        features = self.features
-        for begin, end in features.blocks(first, last):
-            features.scores(begin, end, weights, self.scores)
-            self.check_finite(float(self.scores[features.offsets[begin] : features.offsets[end]].sum()))
-            self.losses.evaluate(begin, end, self.scores, self.point)
-            if not self.is_wide:
-                features.query_products(begin, end, self.point.gradient, self.vectors)
+    def has_looked(self, n_queries: int) -> None:
+        """Some queries have been looked at, at other weights than w₀."""
+        self._shared.argmax_calls += n_queries
+        self._shared.loss_at_center = None
+
+    def value(self, weights: Array) -> float:
+        """The objective at the weights that all queries were looked at with."""
+        return self.penalty(weights) + self._losses_seen
+
+    def value_at_center(self) -> float:
+        """The objective at w₀, where there is no penalty. It is the same for every λ, so it is looked for once.
+
+        Also finds the planes of the first group.
+        """
+        if self._losses_at_center is None:
+            everything, first_group = (0, self.n_queries), self.groups()[0]
+            self._losses_at_center = float(self.engine.sum(_look, self.loss, self.center, everything, first_group))
+            self.has_looked(self.n_queries)
+            self._shared.loss_at_center = self.loss
+        return self._losses_at_center
+
+    def argmax_gap(self, weights: Array) -> float:
+        """By how much the losses can be above what a search that need not find the best rankings has found of them."""
+        self._shared.argmax_calls += self.n_queries
+        most, found = self.engine.sum(_bounds, self.loss, weights)
+        return max(float(most) - float(found), 0.0)
 
     def check_finite(self, number: float) -> None:
         """Refuse numbers that are not, and say which feature is the cause if one is."""
         if not np.isfinite(number):
-            self.part.check_features()
-            raise DataError("the numbers overflow: scale the features, or sample_weight, down")
+            self.engine.sum(_check_finite, number)
 
     def penalty(self, weights: Array) -> float:
         """½ λ‖w − w₀‖²."""
         away = weights - self.center
         return 0.5 * self.alpha * float(away @ away)
 
-    def value(self, weights: Array) -> float:
-        """The objective at the weights that all queries were looked at with."""
-        return self.penalty(weights) + float(self.point.values.sum())
+    # Of data in memory. Along a line, scores are known without another reading of X
+
+    @property
+    def part(self) -> Part:
+        """All queries, in memory."""
+        return self.engine.whole(
+            "solver='bundle' with bound='convex' is the one that reads queries part by part: use it"
+        )
+
+    @property
+    def losses(self) -> StructuredLosses:
+        """The losses of all queries."""
+        losses = self.loss.on(self.part)
+        assert isinstance(losses, StructuredLosses)
+        return losses
 
     def value_of(self, weights: Array, scores: Array) -> float:
         """The objective at weights whose scores are known."""
-        return self.penalty(weights) + self.losses_at(scores, self.point)
-
-    def value_at_center(self) -> float:
-        """The objective at w₀, where there is no penalty."""
-        zeros = np.zeros(self.features.n_documents)
-        scores = self.scores_of(self.center) if self.center.any() else zeros
-        return self.losses_at(scores, self.losses.point())
-
-    # Along a line, scores are known without another reading of X
+        return self.penalty(weights) + self.losses_at(scores, _room(self.part, self.losses)[1])
 
     def scores_of(self, weights: Array) -> Array:
         """Xw."""
         self.engine.passes += 1
-        scores = np.empty(self.features.n_documents)
-        offsets = self.features.offsets
-        for_query_ranges(lambda first, last: self.features.scores(first, last, weights, scores), offsets)
+        part, scores = self.part, np.empty(self.engine.n_documents)
+        part.over_runs(lambda first, last: part.products.scores(first, last, weights, scores))
         self.check_finite(float(scores.sum()))
         return scores
 
     def losses_at(self, scores: Array, point: Point) -> float:
         """Σ_q ξ_q at these scores; fills in the point."""
-        self._calls["argmax"] += self.n_queries
-        for_query_ranges(lambda first, last: self.losses.evaluate(first, last, scores, point), self.features.offsets)
+        self._shared.argmax_calls += self.n_queries
+        losses = self.losses
+        self.part.over_runs(lambda first, last: losses.evaluate(first, last, scores, point))
         return float(point.values.sum())
 
     def plane_of(self, point: Point) -> tuple[float, Array]:
         """b and v of the plane b + vᵀw below the sum of all losses that touches it at the point."""
         self.engine.passes += 1
-        vector = sum_over_query_ranges(
-            lambda first, last, out: self.features.add_transposed(first, last, point.gradient, out),
-            self.features.offsets,
-            (self.n_features,),
+        features = self.part.products
+        vector = self.part.sum_over_runs(
+            lambda first, last, out: features.add_transposed(first, last, point.gradient, out), (self.n_features,)
         )
         return float(point.pulls.sum()), vector
+
+
+def look_at(
+    part: Part, losses: QueryLosses, weights: Array, run: tuple[int, int], vectors_of: tuple[int, int]
+) -> float:
+    """Find planes of a run of the part's own queries; vectors of some of them only. Returns the sum of their losses."""
+    features, state = part.products, part.state
+    scores, point = _room(part, losses)
+    if "found.values" not in state:
+        state["found.values"], state["found.pulls"] = np.zeros((2, part.n_queries))
+        if part.n_features <= _MOST_FEATURES:
+            state["found.vectors"] = np.empty((part.n_queries, part.n_features))
+        else:  # data in memory, so these stay the part's own
+            state["found.scores"], state["found.gradient"] = scores, point.gradient
+    vectors = state.get("found.vectors")
+
+    def work(first: int, last: int) -> None:
+        for begin, end in features.blocks(first, last):
+            features.scores(begin, end, weights, scores)
+            _check_finite(part, float(scores[part.offsets[begin] : part.offsets[end]].sum()))
+            losses.evaluate(begin, end, scores, point)
+            begin, end = max(begin, vectors_of[0]), min(end, vectors_of[1])
+            if vectors is not None and begin < end:
+                features.query_products(begin, end, point.gradient, vectors)
+
+    part.over_runs(work, *run)
+    first, last = run
+    state["found.values"][first:last] = point.values[first:last]
+    state["found.pulls"][first:last] = point.pulls[first:last]
+    return float(point.values[first:last].sum())
+
+
+def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
+    """Room for scores, and for losses there."""
+    return part.kept("room for looking", lambda: (np.empty(part.n_documents), losses.point()))
+
+
+def _look(part: Part, loss: LossOfParts, weights: Array, run: tuple[int, int], vectors_of: tuple[int, int]) -> float:
+    own = part.run_of(*run)
+    return look_at(part, loss.on(part), weights, own, part.run_of(*vectors_of))
+
+
+def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[float, float]:
+    losses = loss.on(part)
+    scores, point = _room(part, losses)
+
+    def work(first: int, last: int) -> None:
+        part.products.scores(first, last, weights, scores)
+        losses.evaluate(first, last, scores, point)
+
+    part.over_runs(work)
+    return float(point.kept["bounds"].sum()), float(point.values.sum())
+
+
+def _check_finite(part: Part, number: float) -> None:
+    if not np.isfinite(number):
+        part.check_features()
+        raise DataError("the numbers overflow: scale the features, or sample_weight, down")

@@ -1,0 +1,55 @@
+"""`State`: arrays that belong to the queries of a part and cannot be computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.types import Array
+
+
+class QueryRun:
+    """A run of whole queries.
+
+    Attributes
+    ----------
+    offsets : where the documents of each of them begin and end, from 0 on
+    first_query : how many queries come before in the whole data
+    """
+
+    offsets: npt.NDArray[np.int64]
+    first_query: int
+
+    @property
+    def n_queries(self) -> int:
+        """How many they are."""
+        return len(self.offsets) - 1
+
+    def over_runs(self, work: Callable[[int, int], None], first: int = 0, last: int | None = None) -> None:
+        """Call ``work(begin, end)`` on runs of queries first … last − 1, side by side on the threads of this machine.
+
+        By default on all of them.
+        """
+        offsets = self.offsets[first : None if last is None else last + 1]
+        for_query_ranges(lambda begin, end: work(first + begin, first + end), offsets - offsets[0])
+
+    def sum_over_runs(self, add: Callable[[int, int, Array], None], shape: tuple[int, ...]) -> Array:
+        """Σ over runs of its queries of what ``add(first, last, out)`` adds to zeros, always in the same order."""
+        return sum_over_query_ranges(add, self.offsets, shape)
+
+    def run_of(self, first: int, last: int) -> tuple[int, int]:
+        """Which of its own queries are among queries first … last − 1 of the whole data."""
+        begin = min(max(first - self.first_query, 0), self.n_queries)
+        return begin, max(min(last - self.first_query, self.n_queries), begin)
+
+
+class State(dict[Hashable, npt.NDArray[Any]], QueryRun):
+    """Arrays by name. They are plain ones, of numbers, so that an engine can keep them in files."""
+
+    def __init__(self, offsets: npt.NDArray[np.int64], first_query: int = 0) -> None:
+        super().__init__()
+        self.offsets, self.first_query = offsets, first_query
