@@ -74,6 +74,9 @@ class Part(QueryRun):
 
         Products know their part and the part its products: without this, its memory would be free much later.
         """
+        for kept in self._kept.values():
+            if isinstance(kept, Part):
+                kept.release()
         self._kept.clear()
         for name in ("x", "judgments", "products", "centred"):
             self.__dict__.pop(name, None)
