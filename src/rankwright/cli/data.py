@@ -15,7 +15,7 @@ import typer
 from rankwright.cli.memory import MemoryLimit
 from rankwright.cli.options import check_one_of, naming_options
 from rankwright.cli.output import opening, reading
-from rankwright.cli.progress import progress_bar
+from rankwright.cli.progress import progress_bar, tell_reading
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 
@@ -151,7 +151,7 @@ class DataReader:
         from rankwright.data.streams.opening import open_asked
 
         with progress_bar(f"reading {path.name} (bytes)") as progress:
-            return open_asked(
+            opened = open_asked(
                 files,
                 self.columns,
                 memory=self.memory.limit,
@@ -162,6 +162,7 @@ class DataReader:
                 column_description=self.description,
                 progress=progress,
             )
+        return opened.watched(tell_reading)
 
     def with_features_of(self, names: Iterable[str]) -> DataReader:
         """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""

@@ -93,9 +93,7 @@ def evaluate_parts(
     return Evaluation(query_ids, {measure: np.concatenate(parts) for measure, parts in values.items()}, chosen)
 
 
-def _scored(
-    scores_or_ranker: npt.ArrayLike | Ranker, queries: AnyQueries
-) -> Iterator[tuple[npt.ArrayLike, Queries]]:
+def _scored(scores_or_ranker: npt.ArrayLike | Ranker, queries: AnyQueries) -> Iterator[tuple[npt.ArrayLike, Queries]]:
     """The parts of queries with their scores."""
     if isinstance(scores_or_ranker, Ranker):
         for part in parts_of(queries):

@@ -112,7 +112,10 @@ class PairSelector(Selector):
             self._pairs.read(rows, list(dict.fromkeys([*rows, *columns, *close])))
 
     def _expected(self, selected: list[int], asked: list[int]) -> tuple[list[int], list[int]]:
-        """The features that come next by training error, and those that come close, as far as there is room."""
+        """The features that come next by training error, and those that come close, as far as there is room.
+
+        Those of this step are sure to be asked for, and so are their pairs with the one that comes next.
+        """
         training, before = self._training_errors(), self.selected.error
         noise = _NOISE / max(1, self.data.n_documents - self.data.n_queries)
         room = (self.data.engine.memory or np.inf) / _AHEAD_SHARE / (8 * self.data.n_queries)
@@ -127,7 +130,7 @@ class PairSelector(Selector):
             least = worth(before - expected, self._gains_per_cost)[best]
             best_first = np.argsort(-worths, kind="stable")
             wider = columns | dict.fromkeys([best, *best_first[worths[best_first] >= least].tolist()])
-            if (size + 1) * len(wider) > room:
+            if coming and (size + 1) * len(wider) > room:
                 break
             coming, columns, before = [*coming, best], wider, float(bounds[best])
             training.take_out(best, self._pairs.moments.gram[best])

@@ -10,7 +10,7 @@ the queries of a part, and of the parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,17 @@ class PairSums:
 
     def read(self, rows: Sequence[int], columns: Sequence[int]) -> None:
         """Have the products of all rows with all columns at hand, by one pass over the data if some are not."""
-        lacking = [column for column in columns if self.lacks(rows, column)]
-        if not lacking:
+        blocks: dict[tuple[int, ...], list[int]] = {}  # columns by the rows that they lack
+        for column in columns:
+            if self.lacks(rows, column):
+                lacking = tuple(row for row in rows if _pair(row, column) not in self._sums)
+                blocks.setdefault(lacking, []).append(column)
+        if not blocks:
             return
-        new = [key for key in dict.fromkeys(k for c in lacking for k in _row(rows, c)) if key not in self._sums]
-        sent = np.array(rows, np.intp), np.array(lacking, np.intp), new, self.norms
-        first_queries, sums = zip(*self._data.engine.each(_kept_sums, *sent), strict=True)
+        wanted = dict.fromkeys(key for some, block in blocks.items() for column in block for key in _row(some, column))
+        new = [key for key in wanted if key not in self._sums]
+        sent = [(np.array(some, np.intp), np.array(block, np.intp)) for some, block in blocks.items()]
+        first_queries, sums = zip(*self._data.engine.each(_kept_sums, sent, new, self.norms), strict=True)
         self._first_queries = np.array(first_queries)
         self._sums.update(zip(new, np.stack(sums, axis=1), strict=True))
 
@@ -86,9 +91,13 @@ class PairSums:
         return keys, elsewhere, self._first_queries, len(selected), alpha
 
 
+def _pair(one: int, other: int) -> Key:
+    return min(one, other), max(one, other)
+
+
 def _row(rows: Iterable[int], column: int) -> list[Key]:
     """What is needed of a column: products with the target, itself and the rows."""
-    return [(column,), (column, column), *((min(row, column), max(row, column)) for row in rows)]
+    return [(column,), (column, column), *(_pair(row, column) for row in rows)]
 
 
 def _keys(selected: Sequence[int], candidates: Sequence[int]) -> tuple[list[Key], list[Key]]:
@@ -99,20 +108,27 @@ def _keys(selected: Sequence[int], candidates: Sequence[int]) -> tuple[list[Key]
     return pairs, [(column,) for _, column in rows]
 
 
-def _kept_sums(part: Part, rows: Columns, columns: Columns, new: list[Key], norms: Array) -> tuple[int, Array]:
+def _kept_sums(part: Part, blocks: list[tuple[Columns, Columns]], new: list[Key], norms: Array) -> tuple[int, Array]:
     """Note products of a part's queries in its state; returns its first query and the sums of the products."""
+    part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
+    wanted, sums = set(new), {}
+    for rows, columns in blocks:
+        for key, products in _products(part, rows, columns):
+            if key in wanted:
+                wanted.remove(key)
+                part.state[key], sums[key] = products.copy(), products.sum()
+    return part.first_query, np.array([sums[key] for key in new])
+
+
+def _products(part: Part, rows: Columns, columns: Columns) -> Iterator[tuple[Key, Array]]:
+    """The products of rows with columns, and what else is needed of the columns, for each query of a part."""
     products = np.empty((part.n_queries, len(rows), len(columns)))
     moments = part.centred.block_products(rows, columns, products)
-    found: dict[Key, Array] = {}
     for j, column in enumerate(columns.tolist()):
-        found[(column,)], found[(column, column)] = moments.products[:, j], moments.squares[:, j]
+        yield (column,), moments.products[:, j]
+        yield (column, column), moments.squares[:, j]
         for i, row in enumerate(rows.tolist()):
-            if row != column:
-                found[(min(row, column), max(row, column))] = products[:, i, j]
-    part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
-    for key in new:
-        part.state[key] = found[key].copy()
-    return part.first_query, np.array([found[key].sum() for key in new])
+            yield _pair(row, column), products[:, i, j]
 
 
 def _errors(state: State, *sent: Any) -> Array:

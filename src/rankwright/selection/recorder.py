@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -124,5 +124,4 @@ def _held_out(part: Part, columns: Columns, weights: Array) -> tuple[Array, Judg
 
 def _scored(part: Part, columns: Columns, weights: Array) -> tuple[Array, Judgments]:
     """With the same weights for all."""
-    x: Any = part.queries.X
-    return linear_scores(x[:, columns], weights), part.queries.judgments
+    return linear_scores(part.x[:, columns], weights), part.queries.judgments

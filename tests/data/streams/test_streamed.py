@@ -375,3 +375,17 @@ def test_parts_know_the_extremes_of_all_queries(streamed, whole):
             list(one.parts())
             assert one.whole == whole[which].judgments.whole
         assert streamed[which].whole == whole[which].judgments.whole
+
+
+def test_a_watch_tells_of_every_pass(streamed):
+    told = []
+    watched = streamed.watched(told.append)
+    for queries in (watched, watched[::2], watched.mapped(lambda part: part)):
+        for _ in queries.parts():
+            pass
+    whats = list(dict.fromkeys(now.what for now in told))
+    assert [what.split(" over ")[0] for what in whats] == ["pass 1", "pass 2", "pass 3"]
+    assert all(now.in_bytes for now in told)
+    for what in whats:
+        last = [now for now in told if now.what == what][-1]
+        assert last.done == pytest.approx(last.total)

@@ -27,6 +27,13 @@ Map = Callable[[Queries], Queries]
 _PROBED = 1000
 
 
+class Watch:
+    """Counts the readings of some queries, and whatever they are made into, and tells of them."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell, self.passes = tell, 0
+
+
 class StreamedQueries:
     """N queries with their documents, larger than memory: they are read part by part, as often as needed.
 
@@ -42,8 +49,9 @@ class StreamedQueries:
         *,
         chosen: npt.NDArray[np.intp] | None = None,
         maps: tuple[Map, ...] = (),
+        watch: Watch | None = None,
     ) -> None:
-        self._source, self._maps = source, maps
+        self._source, self._maps, self._watch = source, maps, watch
         self._chosen = chosen
         self.memory = memory_limit(memory)
         """The limit of memory, in bytes: the part in work and the one that is read ahead take half of it at most."""
@@ -138,7 +146,10 @@ class StreamedQueries:
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
         left by ``break`` or an error does so by itself). ``progress`` is called with `Progress`, in bytes.
         """
-        total = self.n_documents * self.row_bytes
+        total, what = self.n_documents * self.row_bytes, "reading"
+        if progress is None and self._watch is not None:
+            self._watch.passes += 1
+            progress, what = self._watch.tell, f"pass {self._watch.passes} over {self._source.told()}"
         done, extremes = 0.0, []
         with closing(one_ahead(self._part, self._runs)) as parts:
             for part in parts:
@@ -147,7 +158,7 @@ class StreamedQueries:
                 yield part.as_part(lambda: self.whole)
                 done += part.n_documents * self.row_bytes
                 if progress is not None:
-                    progress(Progress("reading", done, total, in_bytes=True))
+                    progress(Progress(what, done, total, in_bytes=True))
         if len(extremes) == self.n_parts:
             self.whole = Whole.of_parts(extremes)
 
@@ -182,7 +193,7 @@ class StreamedQueries:
                 "them from .in_memory()"
             )
         chosen = positions if self._chosen is None else self._chosen[positions]
-        return StreamedQueries(self._source, self.memory, chosen=chosen, maps=self._maps)
+        return StreamedQueries(self._source, self.memory, chosen=chosen, maps=self._maps, watch=self._watch)
 
     def mapped(self, function: Map) -> StreamedQueries:
         """The same queries with what the function makes of each part: nothing is read now but the first queries.
@@ -190,7 +201,12 @@ class StreamedQueries:
         The function must treat documents one by one or query by query, and keep the queries and their documents as they
         are: it is for other features or other grades.
         """
-        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=(*self._maps, function))
+        maps = (*self._maps, function)
+        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=maps, watch=self._watch)
+
+    def watched(self, tell: Tell) -> StreamedQueries:
+        """The same queries, whose every reading, of parts and prepared columns too, is told: pass by pass, in bytes."""
+        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=self._maps, watch=Watch(tell))
 
     # How it is read
 
