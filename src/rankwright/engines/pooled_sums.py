@@ -34,6 +34,8 @@ from rankwright.types import Array
 # Threads share the groups of a part: there are at most so many, of no fewer documents than this.
 _MOST_GROUPS = 16
 _LEAST_DOCUMENTS = 1024
+# Of so many columns of CSR, what documents lack is looked for at once.
+_COLUMNS_AT_A_TIME = 64
 
 
 class _Groups(NamedTuple):
@@ -176,17 +178,25 @@ def _group_sizes(part: Part) -> npt.NDArray[np.int64]:
 def _with_full_columns_centred(x: Any) -> tuple[Any, Array]:
     """CSR is centred by differences of sums, in which a feature loses its digits that is large beside its spread.
 
-    Such a feature, a time for instance, is one that every document has: its mean can be subtracted at once. Returns
-    what was subtracted as well.
+    Such a feature, a time for instance, is one that most documents have: its mean is subtracted at once, from the zeros
+    of the others too. What half of the documents lack has a spread no smaller than its mean. Returns what was
+    subtracted as well.
     """
-    is_full = np.bincount(x.indices, minlength=x.shape[1]) == x.shape[0]
-    means = np.bincount(x.indices, x.data, minlength=x.shape[1]) / x.shape[0] if is_full.any() else 0.0
-    shift: Array = np.where(is_full, means, 0.0)
+    n_rows, n_columns = x.shape
+    is_full = np.bincount(x.indices, minlength=n_columns) > n_rows / 2
     if not is_full.any():
-        return x, shift
-    with np.errstate(invalid="ignore"):  # features that are not finite are told when they have been summed up
-        values = x.data - shift[x.indices]
-    return sp.csr_array((values, x.indices, x.indptr), shape=x.shape), shift
+        return x, np.zeros(n_columns)
+    shift: Array = np.where(is_full, np.bincount(x.indices, x.data, minlength=n_columns) / n_rows, 0.0)
+    with np.errstate(invalid="ignore"):  # infinity is told with its place when the sums are checked
+        shifted = sp.csr_array((x.data - shift[x.indices], x.indices, x.indptr), shape=x.shape)
+    full = np.flatnonzero(is_full)
+    for begin in range(0, len(full), _COLUMNS_AT_A_TIME):
+        some = full[begin : begin + _COLUMNS_AT_A_TIME]
+        stored = sp.csr_array((np.ones(len(x.data), bool), x.indices, x.indptr), shape=x.shape)[:, some]
+        rows, places = np.nonzero(~stored.toarray())
+        if len(rows):
+            shifted = shifted + sp.csr_array((-shift[some[places]], (rows, some[places])), shape=x.shape)
+    return shifted, shift
 
 
 def _pooled(part: Part) -> _PooledPart:
