@@ -79,13 +79,13 @@ def test_regression_makes_no_documents_dense_for_a_feature_that_nearly_all_have(
         raise AssertionError("all documents would be made dense")
 
     rng = np.random.default_rng(0)
-    X = (rng.random((900, 6)) < 0.2) * rng.random((900, 6))
+    X = (rng.random((30_000, 6)) < 0.2) * rng.random((30_000, 6))
     X[:, 0] = 1.0
-    X[:, 1] = level + rng.integers(0, 60, 900)
+    X[:, 1] = level + rng.integers(0, 60, 30_000)
     X[7, 0] = X[70, 1] = 0.0
-    y = np.clip(np.round(3 * X[:, 2] + rng.random(900)), 0, 3)
-    expected = rw.RegressionRanker(0.5).fit(X, y, group=[900])
+    y = np.clip(np.round(3 * X[:, 2] + rng.random(30_000)), 0, 3)
+    expected = rw.RegressionRanker(0.5).fit(X, y, group=[30_000])
     monkeypatch.setattr(SparseQueries, "block", block)
-    found = rw.RegressionRanker(0.5).fit(sp.csr_array(X), y, group=[900])
+    found = rw.RegressionRanker(0.5).fit(sp.csr_array(X), y, group=[30_000])
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
     np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-9, atol=1e-9)
