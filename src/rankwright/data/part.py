@@ -125,6 +125,11 @@ class Part(QueryRun):
         check_features(self.queries)
         check_magnitude(self.queries)
 
+    def places_of(self, queries: Iterable[int]) -> dict[int, int]:
+        """Which of some queries of the whole data are its own, and their places here."""
+        places = {q: q - self.first_query for q in queries}
+        return {q: place for q, place in places.items() if 0 <= place < self.n_queries}
+
 
 def _in_c_order(x: Features) -> Features:
     """CSR, or a dense array whose rows lie one behind the other: kernels are compiled for these."""
