@@ -107,7 +107,7 @@ def wide_sparse():
 
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_wide_sparse_queries_are_solved_by_iteration(ranker, monkeypatch):
-    monkeypatch.setattr("rankwright.solvers.ridge._MOST_FEATURES_OF_SPARSE", 20)
+    monkeypatch.setattr("rankwright.solvers.ridge._MOST_FEATURES_OF_MATRIX", 20)
     stream, whole = in_parts(wide_sparse())
     np.testing.assert_allclose(ranker().fit(stream).coef_, ranker().fit(whole).coef_, rtol=0, atol=1e-10)
 

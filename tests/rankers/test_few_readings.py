@@ -64,7 +64,7 @@ def test_many_queries_that_outweigh_all_others_take_two_readings_together(ranker
 
 
 def test_conjugate_gradients_read_no_more_often_for_many_lambdas(readings, monkeypatch):
-    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_MATRIX", 2)
     data = stream().mapped(lambda queries: rw.Queries(sp.csr_array(queries.X), queries.y, queries.qid))
     rw.RankRLS().path(data, ALPHAS[:1])
     one, readings[0] = readings[0], 0

@@ -17,7 +17,7 @@ from rankwright.solvers.leave_out import Block, LeaveOut
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
 from rankwright.types import Array
 
-_MOST_FEATURES_OF_SPARSE = 4096
+_MOST_FEATURES_OF_MATRIX = 4096
 
 
 class RegressionRanker(LinearClosedFormRanker):
@@ -80,7 +80,7 @@ class _Solution(ClosedForm):
 
     def _leave_out(self, alphas: Array) -> LeaveOut:
         data = self._data
-        if data.is_sparse and data.n_features > _MOST_FEATURES_OF_SPARSE:
+        if data.has_little_room and data.n_features > _MOST_FEATURES_OF_MATRIX:
             raise DataError(
                 f"leave-query-out of RegressionRanker takes the square of {data.n_features:,} numbers of memory: "
                 "give validation queries instead"
