@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwright.data.centred import Moments
 from rankwright.data.part import Part
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
@@ -88,11 +87,7 @@ class _Solution(ClosedForm):
             )
         moments = data.moments()
         block_of = _BlockOf(data.feature_means, data.mean_grade, data.n_documents)
-        return LeaveOut(data.engine, moments, block_of, self._moments_without, alphas)
-
-    def _moments_without(self, q: int) -> Moments:
-        others: AnyQueries = self.queries[np.arange(self.queries.n_queries) != q]
-        return PooledSums(engine_of(others)).moments()
+        return LeaveOut(data.engine, moments, block_of, data.moments_without, alphas)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,8 @@ class PairSums:
         self._data = data
         self.moments, self.norms = data.moments_and_norms()
         self._sums: dict[Key, Array] = {}  # over the queries of each part
+        self._places: dict[Key, tuple[int, int]] = {}  # in which pass it was computed, and as which of its products
+        self._n_passes = 0
         self._first_queries = np.zeros(0, np.int64)  # of the parts
 
     def lacks(self, rows: Iterable[int], column: int) -> bool:
@@ -58,9 +60,12 @@ class PairSums:
         wanted = dict.fromkeys(key for some, block in blocks.items() for column in block for key in _row(some, column))
         new = [key for key in wanted if key not in self._sums]
         sent = [(np.array(some, np.intp), np.array(block, np.intp)) for some, block in blocks.items()]
-        first_queries, sums = zip(*self._data.engine.each(_kept_sums, sent, new, self.norms), strict=True)
+        found = self._data.engine.each(_kept_sums, sent, new, self._n_passes, self.norms)
+        first_queries, sums = zip(*found, strict=True)
         self._first_queries = np.array(first_queries)
         self._sums.update(zip(new, np.stack(sums, axis=1), strict=True))
+        self._places.update((key, (self._n_passes, place)) for place, key in enumerate(new))
+        self._n_passes += 1
 
     def errors_with(self, selected: Sequence[int], columns: Columns, alpha: float) -> Array:
         """The squared leave-query-out errors of the selected columns with each of some others."""
@@ -88,7 +93,8 @@ class PairSums:
     def _sent(self, selected: Sequence[int], candidates: Sequence[int], alpha: float) -> tuple[Any, ...]:
         keys = _keys(selected, candidates)
         elsewhere = tuple(sum_over_others(np.stack([self._sums[key] for key in some], axis=1)) for some in keys)
-        return keys, elsewhere, self._first_queries, len(selected), alpha
+        places = tuple([self._places[key] for key in some] for some in keys)
+        return places, elsewhere, self._first_queries, len(selected), alpha
 
 
 def _pair(one: int, other: int) -> Key:
@@ -108,16 +114,19 @@ def _keys(selected: Sequence[int], candidates: Sequence[int]) -> tuple[list[Key]
     return pairs, [(column,) for _, column in rows]
 
 
-def _kept_sums(part: Part, blocks: list[tuple[Columns, Columns]], new: list[Key], norms: Array) -> tuple[int, Array]:
+def _kept_sums(
+    part: Part, blocks: list[tuple[Columns, Columns]], new: list[Key], number: int, norms: Array
+) -> tuple[int, Array]:
     """Note products of a part's queries in its state; returns its first query and the sums of the products."""
-    part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
-    wanted, sums = set(new), {}
+    places = {key: place for place, key in enumerate(new)}
+    kept = np.empty((len(new), part.n_queries))
     for rows, columns in blocks:
         for key, products in _products(part, rows, columns):
-            if key in wanted:
-                wanted.remove(key)
-                part.state[key], sums[key] = products.copy(), products.sum()
-    return part.first_query, np.array([sums[key] for key in new])
+            if key in places:
+                kept[places[key]] = products
+    part.state[number] = kept
+    part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
+    return part.first_query, kept.sum(axis=1)
 
 
 def _products(part: Part, rows: Columns, columns: Columns) -> Iterator[tuple[Key, Array]]:
@@ -143,16 +152,16 @@ def _solutions(state: State, *sent: Any) -> tuple[Array, Array]:
 
 def _solved(
     state: State,
-    keys: tuple[list[Key], list[Key]],
+    places: tuple[list[tuple[int, int]], list[tuple[int, int]]],
     elsewhere: tuple[Array, Array],
     first_queries: Columns,
     n_selected: int,
     alpha: float,
 ) -> tuple[Array, Array]:
     """Errors of each query with every candidate, or of the selected columns, and then their weights."""
-    number, norms = int(np.searchsorted(first_queries, state.first_query)), state["norms"]
-    held = [np.stack([state[key] for key in some], axis=1) for some in keys]
-    rest = [sum_over_others(own) + sums[number] for own, sums in zip(held, elsewhere, strict=True)]
+    own_part, norms = int(np.searchsorted(first_queries, state.first_query)), state["norms"]
+    held = [np.stack([state[number][place] for number, place in some], axis=1) for some in places]
+    rest = [sum_over_others(own) + sums[own_part] for own, sums in zip(held, elsewhere, strict=True)]
     n_columns = held[1].shape[1]
     errors = np.empty((len(norms), max(1, n_columns - n_selected)))
     weights = np.empty((len(norms), n_selected))

@@ -139,10 +139,7 @@ def _relative(columns: Array, scale: Array) -> Array:
 
 
 def _cg(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
-    def gram_times(v: Array) -> Array:
-        return data.gram_times(v[:, None])[:, 0]
-
-    return shifted_conjugate_gradients(gram_times, data.target_products(), alphas)
+    return shifted_conjugate_gradients(data.gram_times, data.target_products(), alphas)
 
 
 _SOLVERS: dict[Solver, Callable[[CentredSums, Array], tuple[Array, Array]]] = {
