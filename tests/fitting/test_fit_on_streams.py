@@ -117,6 +117,15 @@ def test_validation_and_test_queries_may_each_be_in_memory_or_not(streamed, tmp_
     assert report_of(in_memory, tmp_path / "one") == report_of(by_parts, tmp_path / "other")
 
 
+@pytest.mark.parametrize("costs", [None, [1.0, 2.0, 1.0, 5.0, 1.0, 3.0]])
+def test_greedy_selection_part_by_part_is_that_in_memory(streamed, costs):
+    queries = dirty_queries(60)
+    options = {"rankers": ["greedy-rankrls"], "folds": 2, "missing": "mean", "transform": "log", "costs": costs}
+    in_memory, by_parts = rw.fit(queries, **options), rw.fit(streamed(queries), **options)
+    assert in_memory.selection == by_parts.selection
+    assert_same_fit(in_memory, by_parts)
+
+
 def test_structured_ranker_on_a_stream_is_as_good(streamed):
     queries = dirty_queries(60)
     options = {"rankers": ["structured"], "folds": 2, "missing": "mean", "transform": "none", "rule": "best"}
