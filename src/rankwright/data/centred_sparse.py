@@ -38,8 +38,7 @@ class SparseQueries(CentredQueries):
         gram = (raw - means.T @ means).toarray()
         self.check_finite(gram)
         if self._part.kept("cancels", lambda: bool((np.diag(gram) < _CANCELLED * raw.diagonal()).any())):
-            with one_thread_per_call():
-                return self.moments_without(-1)
+            return self.moments_without(())
         return Moments(gram, self.transposed_product(self.target[:, None])[:, 0])
 
     def _sums(self, x: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.centred import Moments, QueryMoments, centred_by_query
+from rankwright.data.centred import Moments, QueryMoments, centred_by_query, sum_of_moments
 from rankwright.data.part import Part
 from rankwright.engines.engine import Engine
 from rankwright.judgments.judgments import Judgments
@@ -22,6 +23,8 @@ class CentredSums:
         self.engine = engine
         self.n_queries, self.n_documents, self.n_features = engine.n_queries, engine.n_documents, engine.n_features
         self.offsets, self.is_sparse = engine.offsets, engine.is_sparse
+        # CSR may be far smaller than the square of its sides, and data whose parts do not stay are not in memory.
+        self.has_little_room = engine.is_sparse or not engine.keeps
 
     @property
     def passes(self) -> int:
@@ -90,10 +93,17 @@ class CentredSums:
         product: Any = x @ x.T
         return np.asarray(product.toarray() if self.is_sparse else product)
 
-    def moments_without(self, q: int) -> Moments:
-        """X̂ᵀX̂ and X̂ᵀŷ over all queries but one, without subtracting anything."""
-        moments: Moments = self.engine.sum(_moments_without, q)
-        return moments
+    def moments_without(self, which: Sequence[int]) -> list[Moments]:
+        """X̂ᵀX̂ and X̂ᵀŷ over all queries but one, for each of some queries, in one pass and without subtracting.
+
+        The others are summed up once; to them come those of the some that are not left out.
+        """
+        others = Moments(np.zeros((self.n_features, self.n_features)), np.zeros(self.n_features))
+        own: dict[int, Moments] = {}
+        for of_part, of_queries in self.engine.each(_moments_without, which):
+            others = sum_of_moments(others, of_part)
+            own.update(of_queries)
+        return [sum_of_moments(others, *(own[p] for p in which if p != q)) for q in which]
 
     def moments_and_norms(self) -> tuple[Moments, Array]:
         """X̂ᵀX̂ and X̂ᵀŷ, and c^q of each query, in one pass."""
@@ -202,9 +212,11 @@ def _stacked(matrices: Any) -> Any:
     return sp.vstack(list(matrices), format="csr")
 
 
-def _moments_without(part: Part, q: int) -> Moments:
-    own = q - part.first_query
-    return part.centred.moments_without(own if 0 <= own < part.n_queries else -1)
+def _moments_without(part: Part, which: Sequence[int]) -> tuple[Moments, dict[int, Moments]]:
+    """Those of a part's queries without some, and of each of these."""
+    own = part.places_of(which)
+    others = part.centred.moments_without(own.values()) if own else part.centred.moments()
+    return others, {q: part.centred.query_moments_of(place) for q, place in own.items()}
 
 
 def _products_per_pass(part: Part) -> int:

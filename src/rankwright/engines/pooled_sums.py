@@ -7,14 +7,15 @@ digits are lost, and all that has to be known of a group beside its own sums are
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.centred import Moments
+from rankwright.data.centred import Moments, sum_of_moments
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.engines.centred_sums import (
@@ -33,6 +34,8 @@ from rankwright.types import Array
 # Threads share the groups of a part: there are at most so many, of no fewer documents than this.
 _MOST_GROUPS = 16
 _LEAST_DOCUMENTS = 1024
+# Of so many columns of CSR, what documents lack is looked for at once.
+_COLUMNS_AT_A_TIME = 64
 
 
 class _Groups(NamedTuple):
@@ -42,21 +45,51 @@ class _Groups(NamedTuple):
     features: Array
     grades: Array
 
+    def means(self) -> tuple[Array, float]:
+        """The means of features and grades over all documents of the groups."""
+        return self.sizes @ self.features / self.sizes.sum(), float(self.sizes @ self.grades / self.sizes.sum())
+
+    def around_the_mean(self) -> tuple[Array, Array, Array]:
+        """The means of groups minus that of all, of features and of grades, and the sizes of the groups."""
+        features, grade = self.means()
+        return self.features - features, self.grades - grade, self.sizes
+
+
+class _Pooled(NamedTuple):
+    """The moments of documents around the means of their groups, and the groups."""
+
+    within: Moments
+    groups: _Groups
+
+    def with_more(self, more: _Pooled) -> _Pooled:
+        """Together with other documents."""
+        return _Pooled(sum_of_moments(self.within, more.within), _joined([self.groups, more.groups]))
+
+    def moments(self) -> Moments:
+        """The moments around the mean of all these documents."""
+        rows, targets, sizes = self.groups.around_the_mean()
+        gram, products = (rows.T * sizes) @ rows, rows.T @ (sizes * targets)
+        return sum_of_moments(self.within, Moments(gram, products))
+
 
 class PooledSums(CentredSums):
     """As `CentredSums`, with X and y centred around the means of all documents."""
 
     @cached_property
     def _summed_moments(self) -> Moments:
-        gram, products = np.zeros((self.n_features, self.n_features)), np.zeros(self.n_features)
-        groups = []
-        for within, of_part in self.engine.each(_moments_and_groups):
-            gram += within.gram
-            products += within.products
-            groups.append(of_part)
-        self._groups = _joined(groups)
-        rows, targets, sizes = self._around_the_mean
-        return Moments(gram + (rows.T * sizes) @ rows, products + rows.T @ (sizes * targets))
+        parts = (_Pooled(*found) for found in self.engine.each(_moments_and_groups))
+        total = reduce(_Pooled.with_more, parts)
+        self._groups = total.groups
+        return total.moments()
+
+    def moments_without(self, which: Sequence[int]) -> list[Moments]:
+        """Those of all documents but those of one query, for each of some queries, in one pass."""
+        others: list[_Pooled] = []
+        own: dict[int, _Pooled] = {}
+        for of_part, of_queries in self.engine.each(_pooled_without, which):
+            others = [reduce(_Pooled.with_more, [*others, *of_part])] if of_part else others
+            own.update(of_queries)
+        return [reduce(_Pooled.with_more, [*others, *(own[p] for p in which if p != q)]).moments() for q in which]
 
     @cached_property
     def _groups(self) -> _Groups:
@@ -65,19 +98,16 @@ class PooledSums(CentredSums):
     @cached_property
     def feature_means(self) -> Array:
         """The mean of each feature over all documents."""
-        means: Array = self._groups.sizes @ self._groups.features / self.n_documents
-        return means
+        return self._groups.means()[0]
 
     @cached_property
     def mean_grade(self) -> float:
         """The mean of all grades."""
-        return float(self._groups.sizes @ self._groups.grades) / self.n_documents
+        return self._groups.means()[1]
 
     @cached_property
     def _around_the_mean(self) -> tuple[Array, Array, Array]:
-        """The means of groups minus that of all, of features and of grades, and the sizes of the groups."""
-        groups = self._groups
-        return groups.features - self.feature_means, groups.grades - self.mean_grade, groups.sizes
+        return self._groups.around_the_mean()
 
     @cached_property
     def target(self) -> Array:
@@ -148,17 +178,25 @@ def _group_sizes(part: Part) -> npt.NDArray[np.int64]:
 def _with_full_columns_centred(x: Any) -> tuple[Any, Array]:
     """CSR is centred by differences of sums, in which a feature loses its digits that is large beside its spread.
 
-    Such a feature, a time for instance, is one that every document has: its mean can be subtracted at once. Returns
-    what was subtracted as well.
+    Such a feature, a time for instance, is one that most documents have: its mean is subtracted at once, from the zeros
+    of the others too. What half of the documents lack has a spread no smaller than its mean. Returns what was
+    subtracted as well.
     """
-    is_full = np.bincount(x.indices, minlength=x.shape[1]) == x.shape[0]
-    means = np.bincount(x.indices, x.data, minlength=x.shape[1]) / x.shape[0] if is_full.any() else 0.0
-    shift: Array = np.where(is_full, means, 0.0)
+    n_rows, n_columns = x.shape
+    is_full = np.bincount(x.indices, minlength=n_columns) > n_rows / 2
     if not is_full.any():
-        return x, shift
-    with np.errstate(invalid="ignore"):  # features that are not finite are told when they have been summed up
-        values = x.data - shift[x.indices]
-    return sp.csr_array((values, x.indices, x.indptr), shape=x.shape), shift
+        return x, np.zeros(n_columns)
+    shift: Array = np.where(is_full, np.bincount(x.indices, x.data, minlength=n_columns) / n_rows, 0.0)
+    with np.errstate(invalid="ignore"):  # infinity is told with its place when the sums are checked
+        shifted = sp.csr_array((x.data - shift[x.indices], x.indices, x.indptr), shape=x.shape)
+    full = np.flatnonzero(is_full)
+    for begin in range(0, len(full), _COLUMNS_AT_A_TIME):
+        some = full[begin : begin + _COLUMNS_AT_A_TIME]
+        stored = sp.csr_array((np.ones(len(x.data), bool), x.indices, x.indptr), shape=x.shape)[:, some]
+        rows, places = np.nonzero(~stored.toarray())
+        if len(rows):
+            shifted = shifted + sp.csr_array((-shift[some[places]], (rows, some[places])), shape=x.shape)
+    return shifted, shift
 
 
 def _pooled(part: Part) -> _PooledPart:
@@ -176,3 +214,14 @@ def _groups_of(part: Part) -> _Groups:
 def _moments_and_groups(part: Part) -> tuple[Moments, _Groups]:
     pooled = _pooled(part)
     return pooled.centred.moments(), pooled.groups
+
+
+def _pooled_without(part: Part, which: Sequence[int]) -> tuple[list[_Pooled], dict[int, _Pooled]]:
+    """A part's documents without those of some queries, if any are left, and those of each of these queries."""
+    own = part.places_of(which)
+    others = np.delete(np.arange(part.n_queries), list(own.values()))
+    left = part if not own else Part(part.queries[others])
+    return (
+        [_Pooled(*_moments_and_groups(left))] if len(others) else [],
+        {q: _Pooled(*_moments_and_groups(Part(part.queries[place]))) for q, place in own.items()},
+    )

@@ -7,12 +7,24 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.state import State
+
+
+class _File(NamedTuple):
+    """An array in a file: nothing but its numbers."""
+
+    path: Path
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def mapped(self) -> npt.NDArray[Any]:
+        """The array, whose changes go to the file. Kernels take plain arrays, which see the same memory."""
+        return np.asarray(np.memmap(self.path, self.dtype, "r+", shape=self.shape))
 
 
 class States:
@@ -26,7 +38,6 @@ class States:
         self._memory = memory
         self._states: list[State] = []
         self._sizes: list[int] = []
-        self._files: dict[int, dict[Hashable, Path]] = {}
         self._folder: TemporaryDirectory[str] | None = None
         self._numbers = count()
 
@@ -41,33 +52,62 @@ class States:
             self._states.append(new)
             self._sizes.append(0)
         state = self._states[number]
-        mapped = self._mapped(number)
-        state.update(mapped)
         yield state
-        self._sizes[number] = 0 if mapped else _n_bytes(state)
-        if mapped or sum(self._sizes) > self._memory:
-            self._put_into_files(number, state, mapped)
+        if isinstance(state, _FiledState):
+            state.put_away()
+            return
+        self._sizes[number] = sum(array.nbytes for array in state.values())
+        if sum(self._sizes) > self._memory:
+            self._sizes[number] = 0
+            self._states[number] = self._filed(state)
 
-    def _mapped(self, number: int) -> dict[Hashable, npt.NDArray[Any]]:
-        files = self._files.get(number, {})
-        # Kernels take plain arrays: these see the same memory as the mapped ones.
-        return {name: np.asarray(np.load(path, mmap_mode="r+", allow_pickle=False)) for name, path in files.items()}
-
-    def _put_into_files(self, number: int, state: State, mapped: dict[Hashable, npt.NDArray[Any]]) -> None:
+    def _filed(self, state: State) -> _FiledState:
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="rankwright-")
-        files = self._files.setdefault(number, {})
-        for name in [*files]:
-            if state.get(name) is not mapped.get(name):
-                files.pop(name).unlink()  # what is mapped stays readable until it is let go
-        for name, array in state.items():
-            if name not in files:
-                path = Path(self._folder.name) / f"{next(self._numbers)}.npy"
-                np.save(path, array, allow_pickle=False)
-                files[name] = path
-        state.clear()
-        self._sizes[number] = 0
+        filed = _FiledState(state, Path(self._folder.name), self._numbers)
+        filed.put_away()
+        return filed
 
 
-def _n_bytes(state: State) -> int:
-    return sum(array.nbytes for array in state.values())
+class _FiledState(State):
+    """Arrays in files. One is mapped when it is asked for, until all are put away."""
+
+    def __init__(self, state: State, folder: Path, numbers: Iterator[int]) -> None:
+        super().__init__(state.offsets, state.first_query)
+        self._folder, self._numbers = folder, numbers
+        self._files: dict[Hashable, _File] = {}
+        self._mapped: dict[Hashable, npt.NDArray[Any]] = {}
+        self.update(state)
+
+    def __missing__(self, name: Hashable) -> npt.NDArray[Any]:
+        self[name] = self._mapped[name] = self._files[name].mapped()
+        return self[name]
+
+    def get(self, name: Hashable, default: Any = None) -> Any:
+        """As of other dictionaries."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is what get is made of
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._files
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter({**dict.fromkeys(self._files), **dict.fromkeys(super().__iter__())})
+
+    def __delitem__(self, name: Hashable) -> None:
+        if super().__contains__(name):
+            super().__delitem__(name)
+        if name in self._files:
+            self._files.pop(name).path.unlink()
+
+    def put_away(self) -> None:
+        """Write what is new, and let go of what is mapped."""
+        for name, array in super().items():
+            if name in self._files and array is self._mapped.get(name):
+                continue
+            if name in self._files:
+                self._files.pop(name).path.unlink()
+            path = self._folder / str(next(self._numbers))
+            np.ascontiguousarray(array).tofile(path)
+            self._files[name] = _File(path, array.dtype, array.shape)
+        self._mapped.clear()
+        self.clear()

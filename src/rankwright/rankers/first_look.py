@@ -50,3 +50,12 @@ def _look(part: Part, takes_powers: bool) -> _Seen:
     if takes_powers:
         check_magnitude(queries)
     return _Seen(query_fingerprints(queries), n_values(queries.X), says_an_order(queries), has_missing(queries.X))
+
+
+def any_missing(queries: AnyQueries) -> bool:
+    """Whether features are missing somewhere, where nothing else has to be known."""
+    return any(list(engine_of(queries).each(_any_missing)))
+
+
+def _any_missing(part: Part) -> bool:
+    return has_missing(part.queries.X)

@@ -17,7 +17,7 @@ from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.closed_form import ClosedForm, ClosedFormRanker, check_can_be_left_out
-from rankwright.rankers.first_look import first_look
+from rankwright.rankers.first_look import any_missing
 from rankwright.selection.judging import Judge
 from rankwright.selection.search import checked_alphas, given_alphas
 from rankwright.types import Array
@@ -89,7 +89,7 @@ def leave_query_out(
     check_can_be_left_out(queries)
     values = checked_alphas(ranker.alpha, ALPHAS) if alphas is None else given_alphas(alphas)
     untrained = clone(ranker)
-    untrained._note_preparation(queries, has_missing=first_look(queries, takes_powers=False).has_missing)
+    untrained._note_preparation(queries, has_missing=any_missing(queries))
     held_out = HeldOut(values, queries, untrained._closed_form(untrained._prepared(queries)))
     if isinstance(queries, Queries):
         _ = held_out.scores

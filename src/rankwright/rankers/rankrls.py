@@ -87,7 +87,7 @@ class _Solution(ClosedForm):
         data = self._data
         if self._has_small_gram:
             return self._leave_out(alphas).scores()
-        if data.is_sparse and data.n_documents > _LARGEST_MATRIX:
+        if data.has_little_room and data.n_documents > _LARGEST_MATRIX:
             return _retrained_scores(self.queries, alphas)
         return leave_out_kernel_scores(data.inner_products(), data.target, data.offsets, data.centre, alphas)
 
@@ -99,7 +99,7 @@ class _Solution(ClosedForm):
 
     @property
     def _has_small_gram(self) -> bool:
-        return self._data.n_features <= (_LARGEST_MATRIX if self._data.is_sparse else self._data.n_documents)
+        return self._data.n_features <= (_LARGEST_MATRIX if self._data.has_little_room else self._data.n_documents)
 
     def _leave_out(self, alphas: Array) -> LeaveOut:
         data = self._data

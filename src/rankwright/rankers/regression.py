@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwright.data.centred import Moments
 from rankwright.data.part import Part
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
@@ -18,7 +17,7 @@ from rankwright.solvers.leave_out import Block, LeaveOut
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
 from rankwright.types import Array
 
-_MOST_FEATURES_OF_SPARSE = 4096
+_MOST_FEATURES_OF_MATRIX = 4096
 
 
 class RegressionRanker(LinearClosedFormRanker):
@@ -81,18 +80,14 @@ class _Solution(ClosedForm):
 
     def _leave_out(self, alphas: Array) -> LeaveOut:
         data = self._data
-        if data.is_sparse and data.n_features > _MOST_FEATURES_OF_SPARSE:
+        if data.has_little_room and data.n_features > _MOST_FEATURES_OF_MATRIX:
             raise DataError(
                 f"leave-query-out of RegressionRanker takes the square of {data.n_features:,} numbers of memory: "
                 "give validation queries instead"
             )
         moments = data.moments()
         block_of = _BlockOf(data.feature_means, data.mean_grade, data.n_documents)
-        return LeaveOut(data.engine, moments, block_of, self._moments_without, alphas)
-
-    def _moments_without(self, q: int) -> Moments:
-        others: AnyQueries = self.queries[np.arange(self.queries.n_queries) != q]
-        return PooledSums(engine_of(others)).moments()
+        return LeaveOut(data.engine, moments, block_of, data.moments_without, alphas)
 
 
 @dataclass(frozen=True, eq=False)

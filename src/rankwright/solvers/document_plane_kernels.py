@@ -16,7 +16,7 @@ from rankwright.data.product_kernels import (
     sparse_scores,
 )
 from rankwright.machine.compile import kernel
-from rankwright.solvers.plane_kernels import ascend_query, has_idle, keep_active, place_for
+from rankwright.solvers.plane_kernels import ROUNDING, ascend_query, has_idle, keep_active, place_for
 
 
 @kernel
@@ -93,7 +93,7 @@ def add_planes(
         highest = 0.0
         for i in range(1, count):
             highest = max(highest, _height(margins[q, i], coefficients[i], scores, begin, end))
-        is_new = new_heights[q] - highest > least
+        is_new = new_heights[q] - highest > max(least, ROUNDING * new_heights[q])
         if is_new and count >= rooms[q] and not has_idle(duals[q], count):
             rooms[q] += rooms[q] // 2
         if rooms[q] > len(coefficients):

@@ -7,6 +7,7 @@ numbers as there are documents for each plane of a query.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from rankwright.data.part import Part
 from rankwright.data.state import State
@@ -31,7 +32,8 @@ class DocumentPlanes(Planes):
     def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
         """Reads the features of new planes."""
         state = part.state
-        new = [state[f"found.{name}"] for name in ("scores", "gradient", "pulls", "values")]
+        scores, gradient, pulls, values = (state[f"found.{name}"] for name in ("scores", "gradient", "pulls", "values"))
+        new = (scores, gradient, pulls, values)
         room = (np.zeros(part.n_features), _room(part)[0])
         while True:
             known = (*_known(state), state["planes.idle"], state["planes.rooms"])
@@ -84,8 +86,10 @@ class DocumentPlanes(Planes):
         )
 
 
-def _known(state: State) -> tuple[Array, ...]:
-    return tuple(state[f"planes.{name}"] for name in ("coefficients", "margins", "duals", "gram", "counts"))
+def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int64]]:
+    names = ("coefficients", "margins", "duals", "gram", "counts")
+    coefficients, margins, duals, gram, counts = (state[f"planes.{name}"] for name in names)
+    return coefficients, margins, duals, gram, counts
 
 
 def _room(part: Part) -> tuple[Array, Array]:

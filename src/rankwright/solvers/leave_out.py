@@ -53,6 +53,9 @@ _LEFT_BY_SUBTRACTING = 1e-6
 _PRICE_OF_TRIDIAGONALISATION = 4.0
 
 
+# Queries that outweigh all others are summed without each other, at a time as many as have so many products together.
+_GRAM_NUMBERS = 1 << 23
+
 # Of so many documents, scores are there at once for every λ.
 _DOCUMENTS_AT_A_TIME = 4096
 
@@ -94,8 +97,8 @@ BlockOf = Callable[[Part, int], Block]
 class LeaveOut:
     """Scores of each query by the ranker trained without it, of data that are known by their sums.
 
-    A query that outweighs all others is not taken off the sums: there are few such, and for them ``moments_without``
-    sums anew.
+    A query that outweighs all others is not taken off the sums: ``moments_without`` sums the others anew. A query is
+    such for some feature, so there are hardly more of them than features.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class LeaveOut:
         engine: Engine,
         moments: Moments,
         block_of: BlockOf,
-        moments_without: Callable[[int], Moments],
+        moments_without: Callable[[list[int]], list[Moments]],
         alphas: Array,
     ) -> None:
         self._engine, self._block_of, self._moments_without = engine, block_of, moments_without
@@ -128,9 +131,12 @@ class LeaveOut:
 
     def _heavy_scores(self, heavy: list[list[int]]) -> Iterator[_QueryScores]:
         """The held-out scores of queries that outweigh all others."""
-        weights = {q: self._leaver.weights_without(self._moments_without(q)) for of_part in heavy for q in of_part}
-        if weights:
-            for found in self._engine.each(_scores_of_queries, self._block_of, weights):
+        queries = [q for of_part in heavy for q in of_part]
+        at_a_time = max(1, _GRAM_NUMBERS // self._engine.n_features**2)
+        for begin in range(0, len(queries), at_a_time):
+            some = queries[begin : begin + at_a_time]
+            weights = map(self._leaver.weights_without, self._moments_without(some))
+            for found in self._engine.each(_scores_of_queries, self._block_of, dict(zip(some, weights, strict=True))):
                 yield from found
 
 
@@ -181,8 +187,8 @@ def _for_runs(part: Part, leaver: Leaver, block_of: BlockOf, write: Callable[[in
 
 def _scores_of_queries(part: Part, block_of: BlockOf, weights: dict[int, Array]) -> list[_QueryScores]:
     """The scores of those of some queries that the part has, each by weights of its own."""
-    own = [(q, q - part.first_query) for q in weights if 0 <= q - part.first_query < part.n_queries]
-    return [(q, block_of(part, at).scores(weights[q]), part.judgments.run(at, at + 1)) for q, at in own]
+    own = part.places_of(weights)
+    return [(q, block_of(part, at).scores(weights[q]), part.judgments.run(at, at + 1)) for q, at in own.items()]
 
 
 class Leaver:

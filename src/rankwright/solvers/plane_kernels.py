@@ -10,6 +10,8 @@ from rankwright.machine.compile import kernel, summing_kernel
 
 # Dual variables of a smoothed maximum that are smaller than this, as a part of the largest, count as 0.
 _NEGLIGIBLE = 1e-9
+# A plane that is higher than others by less than this part of its height may be one of them, but for rounding.
+ROUNDING = 1e-12
 
 
 @summing_kernel
@@ -95,7 +97,7 @@ def add_planes(
         highest = 0.0
         for i in range(1, count):
             highest = max(highest, margins[q, i] + dot(weights, vectors[q, i]))
-        is_new = new_heights[q] - highest > least
+        is_new = new_heights[q] - highest > max(least, ROUNDING * new_heights[q])
         if is_new and count >= rooms[q] and not has_idle(duals[q], count):
             rooms[q] += rooms[q] // 2
         if rooms[q] > vectors.shape[1]:
