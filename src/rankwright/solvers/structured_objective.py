@@ -116,7 +116,9 @@ class StructuredObjective:
         """
         if self._losses_at_center is None:
             everything, first_group = (0, self.n_queries), self.groups()[0]
-            self._losses_at_center = float(self.engine.sum(_look, self.loss, self.center, everything, first_group))
+            reads = bool(self.center.any())
+            sent = (self.loss, self.center if reads else None, everything, first_group)
+            self._losses_at_center = float(self.engine.sum(_look, *sent, reads=reads))
             self.has_looked(self.n_queries)
             self._shared.loss_at_center = self.loss
         return self._losses_at_center
@@ -181,9 +183,12 @@ class StructuredObjective:
 
 
 def look_at(
-    part: Part, losses: QueryLosses, weights: Array, run: tuple[int, int], vectors_of: tuple[int, int]
+    part: Part, losses: QueryLosses, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int]
 ) -> float:
-    """Find planes of a run of the part's own queries; vectors of some of them only. Returns the sum of their losses."""
+    """Find planes of a run of the part's own queries; vectors of some of them only. Returns the sum of their losses.
+
+    Weights that are None are 0, and so are the scores, whatever the features.
+    """
     features, state = part.products, part.state
     scores, point = _room(part, losses)
     if "found.values" not in state:
@@ -196,8 +201,11 @@ def look_at(
 
     def work(first: int, last: int) -> None:
         for begin, end in features.blocks(first, last):
-            features.scores(begin, end, weights, scores)
-            _check_finite(part, float(scores[part.offsets[begin] : part.offsets[end]].sum()))
+            if weights is None:
+                scores[part.offsets[begin] : part.offsets[end]] = 0.0
+            else:
+                features.scores(begin, end, weights, scores)
+                _check_finite(part, float(scores[part.offsets[begin] : part.offsets[end]].sum()))
             losses.evaluate(begin, end, scores, point)
             begin, end = max(begin, vectors_of[0]), min(end, vectors_of[1])
             if vectors is not None and begin < end:
@@ -216,7 +224,7 @@ def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
 
 
 def _look(
-    part: Part, loss: LossOfParts, weights: Array, run: tuple[int, int], vectors_of: tuple[int, int]
+    part: Part, loss: LossOfParts, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int]
 ) -> float:
     own = part.run_of(*run)
     return look_at(part, loss.on(part), weights, own, part.run_of(*vectors_of))
