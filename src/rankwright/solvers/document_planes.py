@@ -19,6 +19,8 @@ from rankwright.types import Array
 class DocumentPlanes(Planes):
     """Each plane with its c, a number for each document. Data must be in memory, as all sweeps read them."""
 
+    has_vectors = False
+
     def __init__(self, objective: StructuredObjective) -> None:
         self._part = objective.engine.whole(
             f"{objective.n_features:,} features: StructuredRanker reads all of them with every sweep; use RankSVM"
@@ -31,7 +33,7 @@ class DocumentPlanes(Planes):
     def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
         """Reads the features of new planes."""
         state = part.state
-        new = [state[f"found.{name}"] for name in ("scores", "gradient", "pulls", "values")]
+        new = (state["found.scores"], state["found.gradient"], state["found.pulls"], state["found.values"])
         room = (np.zeros(part.n_features), _room(part)[0])
         while True:
             known = (*_known(state), state["planes.idle"], state["planes.rooms"])
@@ -88,8 +90,10 @@ class DocumentPlanes(Planes):
         )
 
 
-def _known(state: State) -> tuple[Array, ...]:
-    return tuple(state[f"planes.{name}"] for name in ("coefficients", "margins", "duals", "gram", "counts"))
+def _known(state: State) -> tuple[Array, Array, Array, Array, Array]:
+    names = ("coefficients", "margins", "duals", "gram", "counts")
+    coefficients, margins, duals, gram, counts = (state[f"planes.{name}"] for name in names)
+    return coefficients, margins, duals, gram, counts
 
 
 def _room(part: Part) -> tuple[Array, Array]:
