@@ -21,6 +21,7 @@ NAMES = (
     "position",
     "argmax",
     "structured",
+    "stream",
     "choose",
 )
 

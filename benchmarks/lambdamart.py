@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import rankwright as rw
+from rankwright.data.streams.chained import chained
 from rankwright.datasets import LetorFold
-from rankwright.fitting.data import joined
 
 _RATE = 0.05
 _MOST_TREES = 1500
@@ -95,7 +95,7 @@ def _validated(booster: Any) -> float:
 def _trained(parts: LetorFold, parameters: dict[str, Any], seed: int) -> Any:
     import lightgbm
 
-    return lightgbm.train({**parameters, "seed": seed}, _dataset(joined(parts.train, parts.vali)))
+    return lightgbm.train({**parameters, "seed": seed}, _dataset(chained(parts.train, parts.vali)))
 
 
 def _dataset(queries: rw.Queries, **options: Any) -> Any:

@@ -10,12 +10,13 @@ from rankwright._version import __version__
 
 if TYPE_CHECKING:
     from rankwright import datasets, losses, theory
-    from rankwright.data.files import read_queries, read_scores, write_queries
+    from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
     from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler, normalised
     from rankwright.data.parquet import read_parquet, write_parquet
     from rankwright.data.queries import Queries
+    from rankwright.data.scores import read_scores
     from rankwright.data.streams.opening import open_queries, remove_cache
     from rankwright.data.streams.streamed import StreamedQueries
     from rankwright.data.svmlight import read_svmlight, write_svmlight
@@ -68,12 +69,13 @@ if TYPE_CHECKING:
     from rankwright.selection.search import search
 
 _NAMES = {
-    "rankwright.data.files": ("read_queries", "read_scores", "write_queries"),
+    "rankwright.data.files": ("read_queries", "write_queries"),
     "rankwright.data.frames": ("from_frame",),
     "rankwright.data.inspection": ("Inspection", "inspect"),
     "rankwright.data.normalise": ("GlobalStandardScaler", "QueryMinMaxScaler", "normalised"),
     "rankwright.data.parquet": ("read_parquet", "write_parquet"),
     "rankwright.data.queries": ("Queries",),
+    "rankwright.data.scores": ("read_scores",),
     "rankwright.data.streams.opening": ("open_queries", "remove_cache"),
     "rankwright.data.streams.streamed": ("StreamedQueries",),
     "rankwright.judgments.supervision": ("FullRanking", "Grades", "PreferenceGraph"),

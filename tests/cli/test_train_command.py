@@ -407,7 +407,7 @@ def test_steps_and_gap_can_be_set(run, files, out):
 
 
 def test_training_that_does_not_converge_is_told(run, files, out, monkeypatch):
-    monkeypatch.setattr(rw, "RankSVM", partial(rw.RankSVM, max_iter=1, tol=1e-12))
+    monkeypatch.setattr("rankwright.rankers.ranksvm.RankSVM", partial(rw.RankSVM, max_iter=1, tol=1e-12))
     ran = run("train", files[0], "--alpha", "2^-10", "--out", out)
     assert ran.code == 0
     assert re.fullmatch("warning: .*after 1 steps.*\n", ran.err)

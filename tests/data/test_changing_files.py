@@ -213,6 +213,6 @@ def test_parquet_and_csv_that_change(tmp_path, monkeypatch):
     then(parquet, "_read", path.unlink)
     with pytest.raises(rw.ParseError, match=r"data\.parquet: the file was changed while being read"):
         rw.read_parquet(path)
-    then(csv, "_read", lambda: table.write_text("qid,label,f\n1,0,2.5\n"))
+    then(csv.CsvReader, "queries", lambda: table.write_text("qid,label,f\n1,0,2.5\n"))
     with pytest.raises(rw.ParseError, match=r"data\.csv: the file was changed while being read"):
         rw.read_queries(table)

@@ -7,8 +7,9 @@ import gzip
 import numpy as np
 import pytest
 
-from rankwright.data.files import read_queries, read_scores, write_queries
+from rankwright.data.files import read_queries, write_queries
 from rankwright.data.queries import Queries
+from rankwright.data.scores import read_scores
 from rankwright.errors import DataError, ParameterError, ParseError
 
 QUERIES = Queries([[1.0, 0.0], [2.0, 5.0], [0.5, 0.25]], [0, 1, 2], qid=["a", "a", "b"])

@@ -83,9 +83,9 @@ def test_data_that_are_not_small_may_have_as_many_features():
     n_features = 2**22 + 1000
     x = sp.csr_array(np.ones((2**16 + 100, 1)))
     x = sp.csr_array((x.data, (np.arange(x.nnz) * 61) % n_features, x.indptr), shape=(x.shape[0], n_features))
-    check_width(rw.Queries(x, np.zeros(x.shape[0])))
+    check_width(rw.Queries(x, np.zeros(x.shape[0])), x.nnz)
     with pytest.raises(rw.DataError, match="At most"):
-        check_width(rw.Queries(x[:100], np.zeros(100)))
+        check_width(rw.Queries(x[:100], np.zeros(100)), x[:100].nnz)
 
 
 # Blank lines

@@ -14,9 +14,10 @@ from scipy.stats import rankdata
 
 import rankwright as rw
 from rankwright.data.inspection import inspect
+from rankwright.data.streams.chained import chained
 from rankwright.errors import DataError, ParameterError
 from rankwright.fitting.choice import Entry, Judged, choose
-from rankwright.fitting.data import FitData, joined
+from rankwright.fitting.data import FitData
 from rankwright.fitting.families import FAMILIES, Setting
 from rankwright.fitting.fit import RANKERS, fit
 from rankwright.fitting.preparing import How
@@ -110,7 +111,7 @@ def test_validation_queries_decide_and_are_trained_on_in_the_end(queries):
     result = fit(train, valid=valid, rankers=["rankrls"])
     assert len(result.entries[0].values) == 30
     scale = within_query_spread(train)[0]
-    whole = joined(train, valid)
+    whole = chained(train, valid)
     again = rw.RankRLS(alpha=result.entries[0].setting.alpha).fit(whole.X / scale, whole.y, qid=whole.qid)
     np.testing.assert_allclose(result.model.coef_, again.coef_ / scale, rtol=1e-9)
     assert result.evaluated_on == "validation"
@@ -118,7 +119,7 @@ def test_validation_queries_decide_and_are_trained_on_in_the_end(queries):
 
 def test_queries_of_the_same_id_in_both_parts_stay_apart():
     first = rw.Queries([[1.0], [2.0]], [0, 1], qid=["a", "a"])
-    both = joined(first, rw.Queries([[3.0], [4.0]], [1, 0], qid=["a", "b"]))
+    both = chained(first, rw.Queries([[3.0], [4.0]], [1, 0], qid=["a", "b"]))
     assert both.sizes.tolist() == [2, 1, 1]
 
 

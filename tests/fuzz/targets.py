@@ -23,9 +23,9 @@ import pyarrow.parquet as pq
 
 import rankwright as rw
 from rankwright.data.csv import read_csv
-from rankwright.data.files import read_scores
 from rankwright.data.json_lines import read_json_lines
 from rankwright.data.normalise import GlobalStandardScaler
+from rankwright.data.scores import read_scores
 from rankwright.data.svmlight import blocks
 from rankwright.data.table_columns import TableColumns
 from rankwright.models.model_file import model_text

@@ -232,7 +232,7 @@ def test_what_can_be_learned_from_is_not_warned_of():
 
 def test_regression_on_wide_sparse_data_that_is_not_solved_is_told(monkeypatch):
     X, y, qid = collection()
-    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_MATRIX", 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         solved = rw.RegressionRanker().fit(sp.csr_array(X), y, qid=qid)
@@ -251,7 +251,7 @@ def test_regression_on_sparse_data_keeps_the_digits_of_a_feature_that_is_large_b
 ):
     """A time among features of 0 and 1: weights and scores are those of the time counted from another day."""
     if is_wide:
-        monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+        monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_MATRIX", 2)
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 60, 80), rng.random((80, 6)) < 0.2]).astype(float)
     y = np.clip(np.round(X[:, 0] / 20 + X[:, 1] + rng.standard_normal(80) / 4), 0, 3)

@@ -300,7 +300,7 @@ def test_iteration_that_does_not_converge_is_told(monkeypatch):
 
     from rankwright.solvers import conjugate_gradient, ridge
 
-    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_SPARSE", 2)
+    monkeypatch.setattr(ridge, "_MOST_FEATURES_OF_MATRIX", 2)
     monkeypatch.setattr(conjugate_gradient, "_ROUNDS", 0)
     few = lambda *parts: conjugate_gradient.shifted_conjugate_gradients(*parts, most_products=2)  # noqa: E731
     monkeypatch.setattr(ridge, "shifted_conjugate_gradients", few)

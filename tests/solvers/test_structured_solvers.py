@@ -219,7 +219,7 @@ def test_every_step_is_told_with_a_bound_below_the_optimum(solver, loss):
     least = Programme(X, y, qid, rankings_of).optimum(0.3)
     seen = []
     ranker = rw.StructuredRanker(measure, 0.3, solver=solver, tol=1e-6)
-    ranker.fit(X, y, qid=qid, progress=seen.append)
+    ranker.fit(X, y, qid=qid, progress=lambda told: seen.append(told.iteration))
     values, gaps = (np.array([getattr(step, name) for step in seen]) for name in ("objective", "gap"))
     assert len(seen) == ranker.n_iter_
     assert (values >= least.bound * (1 - 1e-9)).all()

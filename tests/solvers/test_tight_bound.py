@@ -25,7 +25,7 @@ def test_descent_never_rises(solver, measure, rescale):
         programme = Programme(X, y, qid, LOSSES[measure])
         ranker = rw.StructuredRanker(measure, ALPHA, solver=solver, bound="tight", center=CENTER, rescale=rescale)
         seen = []
-        ranker.fit(X, y, qid=qid, progress=lambda step, seen=seen: seen.append(step.objective))
+        ranker.fit(X, y, qid=qid, progress=lambda step, seen=seen: seen.append(step.iteration.objective))
         assert (np.diff(seen) <= 0).all()
         assert ranker.objective_ == seen[-1]
         assert ranker.converged_
@@ -141,7 +141,7 @@ def test_it_starts_from_a_regression(solver):
     for given in (None, valid):
         seen = []
         ranker = rw.StructuredRanker("ndcg@3", 1e9, solver=solver, bound="tight")
-        ranker.fit(X, y, qid=qid, valid=given, progress=lambda step, seen=seen: seen.append(step.objective))
+        ranker.fit(X, y, qid=qid, valid=given, progress=lambda step, seen=seen: seen.append(step.iteration.objective))
         regression = rw.RegressionRanker(rw.search(), measures="ndcg@3").fit(X, y, qid=qid, valid=given)
         np.testing.assert_allclose(ranker.coef_, regression.coef_, atol=1e-6)  # λ is so large that it stays there
         losses = rw.losses.StructuredHinge("ndcg@3", bound="tight").on(rw.Queries(X, y, qid))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.model_data import read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, check_one_of, reads_data
-from rankwright.cli.output import print_json, print_lines, print_table, reading, working
+from rankwright.cli.data import DATA_HELP, DataReader, read_model, reads_data
+from rankwright.cli.options import check_one_of
+from rankwright.cli.output import print_json, print_lines, print_table, working
 from rankwright.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import StreamedQueries
     from rankwright.models.model import Model
 
 
@@ -52,7 +53,7 @@ def bounds(
     temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="The temperature of softmax.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Bound the risk on new queries from training queries alone.
 
@@ -66,16 +67,14 @@ def bounds(
       rankwright bounds model.json train.txt --kind corollary1,theorem4,ndcg --delta 0.01
       rankwright bounds model.json train.txt --kind argmax --measure map --json
     """
-    from rankwright.models.model_file import load_model
     from rankwright.theory.risk_bounds import risk_bound
 
     options = {"measure": measure, "temperature": temperature, "constants": constants, "M": length}
     given = {name: value for name, value in options.items() if value is not None}
     kinds, is_every = _parse_kinds(kind)
     _check(kinds, given, delta)
-    with reading(model):
-        ranker = load_model(model)
-    queries = read_for_models(data, columns, ranker)
+    ranker = read_model(model)
+    queries = reader.read_for_models(data, ranker)
     ranker, queries = _of_same_features(ranker, queries)
     found, left_out = [], {}
     with working("bounding"):
@@ -95,7 +94,7 @@ def bounds(
         print_lines(f"left out: {name}: {reason}")
 
 
-def _of_same_features(model: Model, queries: Queries) -> tuple[Model, Queries]:
+def _of_same_features(model: Model, queries: Queries | StreamedQueries) -> tuple[Model, Any]:
     """Model and queries as they are, or where the queries lack features: text does not tell of those that are 0.
 
     New queries may have them, so their weights count. As a bound asks only how long all weights are, one more feature,
@@ -104,9 +103,8 @@ def _of_same_features(model: Model, queries: Queries) -> tuple[Model, Queries]:
     from dataclasses import replace
 
     import numpy as np
-    import scipy.sparse as sp
 
-    from rankwright.data.queries import Queries
+    from rankwright.data.as_queries import widened
     from rankwright.models.linear_model import LinearModel
 
     n = queries.n_features
@@ -115,9 +113,7 @@ def _of_same_features(model: Model, queries: Queries) -> tuple[Model, Queries]:
         return model, queries
     weights = np.append(formula.weights[:n], np.linalg.norm(formula.weights[n:]))
     same = LinearModel.of(replace(formula.cut_to(n + 1), weights=weights), **model.about(n + 1))
-    stacked = sp.hstack if sp.issparse(queries.X) else np.hstack
-    x = stacked([queries.X, np.zeros((queries.n_documents, 1), queries.X.dtype)])
-    return same, Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
+    return same, widened(queries, n + 1)
 
 
 def _parse_kinds(text: str) -> tuple[tuple[str, ...], bool]:

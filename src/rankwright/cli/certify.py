@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.model_data import for_features_of, read_for_models
-from rankwright.cli.options import DataOptions, reads_data
+from rankwright.cli.data import DataReader, about, for_features_of, read_model, reads_data
+from rankwright.cli.options import Convention
 from rankwright.cli.output import print_json, print_table, reading, working
 from rankwright.cli.training_record import file_digest
-from rankwright.errors import DataError
 
 if TYPE_CHECKING:
     from rankwright.models.model import Model
@@ -37,13 +35,10 @@ def certify(
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, betting, clopper-pearson, bernstein or hoeffding.")
     ] = "auto",
-    convention: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The tool whose definition of measures to use, as in `rankwright evaluate`."),
-    ] = "default",
+    convention: Convention = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Certify how well a model ranks new queries.
 
@@ -59,20 +54,15 @@ def certify(
     """
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
-    from rankwright.models.model_file import load_model
     from rankwright.theory.certificates import certificate
 
     parse_measures(measure)  # a slip of the pen need not wait for the data
     convention_of(convention)
-    with reading(model):
-        ranker = load_model(model)
-    other = None
-    if baseline is not None:
-        with reading(baseline):
-            other = load_model(baseline)
-    queries = read_for_models(data, columns, ranker, *([] if other is None else [other]))
+    ranker = read_model(model)
+    other = None if baseline is None else read_model(baseline)
+    queries = reader.read_for_models(data, ranker, *([] if other is None else [other]))
     options: dict[str, Any] = {"method": method, "convention": convention}
-    with working("certifying"), _naming(data):
+    with working("certifying"), about(data):
         if other is not None:
             options["baseline"] = for_features_of(other, queries)
         result = certificate(for_features_of(ranker, queries), queries, measure, delta, **options)
@@ -88,14 +78,6 @@ def certify(
         print_json(result.to_dict())
     else:
         print_table(result)
-
-
-@contextmanager
-def _naming(data: Path) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{data}: {error}") from None
 
 
 def _noted_uses(path: Path, model: Model, data: Path) -> list[str]:

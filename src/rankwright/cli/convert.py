@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, missing_value, number_type, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.options import Absent
 from rankwright.cli.output import check_output, tell, writing
 
 
@@ -23,15 +24,9 @@ def convert(
             metavar="TYPE", help="The number type for text input: float64 is exact, float32 takes half the memory."
         ),
     ] = "float64",
-    missing: Annotated[
-        str,
-        typer.Option(
-            metavar="zero|nan",
-            help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
-        ),
-    ] = "zero",
+    missing: Absent = "zero",
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Convert a data file to LETOR / SVMlight text or to Parquet.
 
@@ -49,7 +44,7 @@ def convert(
 
     check_data_name(target)
     check_output(target, source)
-    queries = columns.read(source, dtype=number_type(dtype), missing=missing_value(missing))
+    queries = reader.read(source, dtype=dtype, missing=missing)
     with writing(target):
         write_queries(queries, target)
     tell(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
 from rankwright.cli.output import (
     check_output,
     print_json,
@@ -53,7 +53,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Measure how well scores rank judged documents.
 
@@ -67,21 +67,19 @@ def evaluate(
       rankwright evaluate scores.txt test.txt --measures ndcg@10,map --convention letor4
       rankwright evaluate scores.txt.gz test.parquet --per-query values.csv --json
     """
-    from rankwright.data.files import read_scores
-    from rankwright.evaluation.evaluation import evaluate as evaluate_scores
+    from rankwright.data.scores import scored_parts
+    from rankwright.evaluation.evaluation import evaluate_parts
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
 
     chosen_measures, chosen_convention = parse_measures(measures), convention_of(convention)
     if per_query is not None:
         check_output(per_query, scores, data)
-    if columns.columns.features is None:
-        columns = columns.with_features_of(())  # measures need none
-    queries = columns.read(data)
+    queries = reader.read_judgments(data)
     with reading(scores):
-        values = read_scores(scores, queries)
+        scored = scored_parts(scores, queries)
+        evaluation = evaluate_parts(scored, queries.query_ids, chosen_measures, chosen_convention)
     with working("evaluating"):
-        evaluation = evaluate_scores(values, queries, chosen_measures, convention=chosen_convention)
         result = evaluation.to_dict()
     if per_query is not None:
         with writing(per_query):

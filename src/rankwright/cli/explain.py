@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.model_data import for_features_of, read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, reads_data
-from rankwright.cli.output import print_json, print_table, reading, working
-from rankwright.errors import DataError, ParameterError
+from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data
+from rankwright.cli.options import Convention, check_at_least
+from rankwright.cli.output import print_json, print_table, working
+from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.explanation.explanation import Explanation
+
+
+_IN_MEMORY = (
+    "explain compares the query with all others at once, in memory: leave --memory out, or write the query and a few "
+    "hundred others to a file of their own"
+)
 
 
 @reads_data
@@ -42,16 +48,10 @@ def explain(
         str | None,
         typer.Option(metavar="NAME", help="The measure of the ranking: ndcg@10 (the default), map, err@20 …"),
     ] = None,
-    convention: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The tool whose definition of measures to use, as in `rankwright evaluate`.",
-        ),
-    ] = "default",
+    convention: Convention = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Explain why documents rank where they do.
 
@@ -68,22 +68,15 @@ def explain(
       rankwright explain model.json test.parquet --query "red shoes" --document 4 --measure map --json
     """
     from rankwright.explanation.explanation import explain as explain_query
-    from rankwright.models.model_file import load_model
 
     check_at_least(1, top=top, to_rank=to_rank)
     if to_rank is not None and document is None:
         raise ParameterError("--to-rank needs --document: add the document that should reach this rank")
-    with reading(model):
-        ranker = load_model(model)
-    queries = read_for_models(data, columns, ranker)
-    with working("explaining"):
-        try:
-            ranker = for_features_of(ranker, queries)
-            explanation = explain_query(
-                ranker, queries, _query_id(queries, query), measure=measure, convention=convention
-            )
-        except DataError as error:
-            raise DataError(f"{data}: {error}") from None
+    ranker = read_model(model)
+    queries = reader.in_memory(_IN_MEMORY).read_for_models(data, ranker)
+    with working("explaining"), about(data):
+        ranker = for_features_of(ranker, queries)
+        explanation = explain_query(ranker, queries, _query_id(queries, query), measure=measure, convention=convention)
     if document is None:
         _print_query(explanation, top, as_json)
     else:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rankwright.cli.data import read_model
 from rankwright.cli.options import check_one_of, option_of
 from rankwright.cli.output import Exit, Failure, check_output, print_code, reading, writing
 from rankwright.errors import ParameterError, ParseError
@@ -84,7 +85,6 @@ def export(
     """
     from rankwright.export import export_model
     from rankwright.export.exporting import TARGETS, takers_of
-    from rankwright.models.model_file import load_model
 
     check_one_of(TARGETS, to=to)
     values = (name, store, feature_set, table, dialect, nulls, query_column, dtype)
@@ -98,9 +98,7 @@ def export(
         raise ParameterError("--to onnx writes a binary file: add --out FILE")
     if out is not None:
         check_output(out, *(path for path in (model, features_map) if path is not None))
-    with reading(model):
-        ranker = load_model(model)
-    exported = export_model(ranker, to, features=_names(features_map), **options)
+    exported = export_model(read_model(model), to, features=_names(features_map), **options)
     if out is not None:
         with writing(out):
             _write(exported, out)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright._version import __version__
+from rankwright.cli.costs import read_costs
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
 from rankwright.cli.fit_folder import check_free, going_on, own_folder
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, check_one_of, naming_options, reads_data
+from rankwright.cli.options import Convention, naming_options
 from rankwright.cli.output import (
     check_output_folder,
     print_json,
@@ -23,18 +23,17 @@ from rankwright.cli.output import (
     working,
 )
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.training_data import read_training_data
 from rankwright.cli.training_record import command_text, data_records, digests_of
 from rankwright.errors import OneQueryWarning, ParameterError
 
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.fitting.folder import Origin
+    from rankwright.fitting.request import Request
     from rankwright.fitting.result import FitResult
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-_NOT_IN_WORK = ("files", "out", "overwrite", "budget", "costs", "baseline", "delta")  # the files have their digests
 _JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", "notes", "left_out")
 
 
@@ -94,12 +93,7 @@ def fit(
             "Solr, Elasticsearch and OpenSearch support only none.",
         ),
     ] = "auto",
-    convention: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="The tool whose definition of the measure to use, as in `rankwright evaluate`."
-        ),
-    ] = "default",
+    convention: Convention = "default",
     delta: Annotated[
         float, typer.Option(metavar="P", help="The probability that the certificate does not hold.")
     ] = 0.05,
@@ -109,7 +103,7 @@ def fit(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Try all linear rankers, choose one, and write a report.
 
@@ -128,31 +122,37 @@ def fit(
       rankwright fit clicks.csv --label grade --qid query --doc url --one-hot category --out ranker
       rankwright fit clicks.jsonl --features 'bm25*,clicks' --budget 5m --out ranker
     """
-    job = _Job(
-        files={role: path for role, path in (("train", data), ("valid", valid), ("test", test)) if path is not None},
-        out=out,
-        measure=measure,
-        rankers=ranker,
-        budget=budget,
-        folds=folds,
-        rule=rule,
-        baseline=baseline,
-        costs=costs,
-        convention=convention,
-        missing=missing,
-        transform=transform,
-        columns=columns,
-        delta=delta,
-        seed=seed,
-        overwrite=overwrite,
-    )
+    files = {role: path for role, path in (("train", data), ("valid", valid), ("test", test)) if path is not None}
     with working("starting"):  # importing all that trains takes a second or two
-        from rankwright.fitting.folder import FILES
+        from rankwright.fitting.fit import checked_options
+        from rankwright.fitting.folder import FILES, Origin
+        from rankwright.fitting.request import Request
         from rankwright.fitting.summary import ON_COMMAND_LINE, FitSummary
-    named = ("measure", "rule", "convention", "baseline", "costs", "delta")
-    with naming_options(*named, measures="measure"):
-        job.check()
-        result, report = job.run()
+    named = ("folds", "rule", "convention", "missing", "transform", "baseline", "costs", "delta", "seed")
+    with naming_options(*named, measure="measure", measures="measure", rankers="ranker"):
+        options = checked_options(
+            measure=measure,
+            rankers=ranker and [word.strip() for word in ranker.split(",")],
+            folds=folds,
+            rule=rule,
+            convention=convention,
+            baseline=baseline,
+            missing=missing,
+            transform=transform,
+            delta=delta,
+            budget=None if budget is None else _parse_budget(budget),
+            seed=seed,
+        )
+        inputs = [*files.values(), *([] if costs is None else [costs])]
+        check_output_folder(out, FILES, *inputs)
+        _refuse_pipes(inputs)
+        with digests_of(files) as digests:
+            queries = _read(reader, files)
+            feature_costs = None if costs is None else read_costs(costs, queries["train"])
+        request = Request(queries, {**options, "costs": feature_costs})
+        _check_apart(request, files)
+        origin = Origin(command_text(), data_records(files, queries, digests))
+        result, report = _run(request, out, origin, overwrite=overwrite)
     if as_json:
         print_json({key: report[key] for key in _JSON})
     else:
@@ -160,145 +160,55 @@ def fit(
         print_lines(f"\nWritten to {out}: {', '.join(FILES)}")
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What was asked for."""
-
-    files: Mapping[str, Path]
-    out: Path
-    measure: str
-    rankers: str | None
-    budget: str | None
-    folds: int
-    rule: str
-    baseline: str | None
-    costs: Path | None
-    convention: str
-    missing: str
-    transform: str
-    columns: DataOptions
-    delta: float
-    seed: int
-    overwrite: bool
-
-    def check(self) -> None:
-        """Refuse what cannot be, before any file is read."""
-        from rankwright.checks import check_probability
-        from rankwright.fitting.folder import FILES
-        from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS
-        from rankwright.measures.conventions import convention_of
-        from rankwright.measures.measure import one_measure
-        from rankwright.selection.search import checked_rule
-
-        check_at_least(2, folds=self.folds)
-        check_at_least(0, seed=self.seed)
-        check_probability("delta", self.delta)
-        checked_rule(self.rule)
-        convention_of(self.convention)
-        one_measure(self.measure)
-        check_one_of(MISSING_OPTIONS, missing=self.missing)
-        check_one_of(TRANSFORM_OPTIONS, transform=self.transform)
-        self._wanted_rankers()
-        self._seconds()
-        inputs = [*self.files.values(), *([] if self.costs is None else [self.costs])]
-        check_output_folder(self.out, FILES, *inputs)
-        for path in inputs:
-            with reading(path):
-                if path.exists() and not path.is_dir() and not path.is_file():
-                    raise ParameterError(
-                        f"{path} is a pipe or a device, but fit reads its data twice: save the data to a file first"
-                    )
-
-    def _wanted_rankers(self) -> tuple[str, ...]:
-        from rankwright.fitting.fit import RANKERS
-
-        if self.rankers is None:
-            return RANKERS
-        wanted = tuple(word.strip() for word in self.rankers.split(","))
-        unknown = next((name for name in wanted if name not in RANKERS), None)
-        if unknown is not None:
-            raise ParameterError(f"--ranker: {unknown!r} is not one of {', '.join(RANKERS)}")
-        return wanted
-
-    def _seconds(self) -> float | None:
-        return None if self.budget is None else _parse_budget(self.budget)
-
-    def run(self) -> tuple[FitResult, dict[str, Any]]:
-        """Read, fit, and write."""
-        from rankwright.fitting.data import check_grades
-        from rankwright.fitting.fit import fit as fit_rankers
-        from rankwright.fitting.folder import save_fit
-        from rankwright.fitting.work import Work
-
-        others = {"costs": self.costs, "column_description": self.columns.description}
-        files = {**self.files, **{role: path for role, path in others.items() if path is not None}}
-        with digests_of(files) as digests:
-            self._check_apart(digests)
-            fingerprint = self._fingerprint(digests)
-            if not self.overwrite:
-                check_free(self.out, fingerprint)
-            with warnings.catch_warnings():
-                if "valid" not in self.files:  # one query alone is refused, in the same words
-                    warnings.simplefilter("ignore", OneQueryWarning)
-                read = read_training_data(self.files, self.columns)
-            for role, queries in read.items():
-                check_grades(f"{self.files[role]}: the data", queries)
-            costs = None if self.costs is None else _read_costs(self.costs, read["train"])
-        work = Work(self.out, fingerprint)
-        with own_folder(self.out, work), going_on(work):
-            with progress_bar("preparing the data") as bar:
-                result = fit_rankers(
-                    read["train"],
-                    valid=read.get("valid"),
-                    test=read.get("test"),
-                    measure=self.measure,
-                    rankers=self._wanted_rankers(),
-                    folds=self.folds,
-                    rule=self.rule,  # type: ignore[arg-type]
-                    convention=self.convention,
-                    baseline=self.baseline,
-                    costs=costs,
-                    missing=self.missing,  # type: ignore[arg-type]
-                    transform=self.transform,  # type: ignore[arg-type]
-                    delta=self.delta,
-                    budget=self._seconds(),
-                    seed=self.seed,
-                    work=work,
-                    progress=bar,
+def _refuse_pipes(inputs: Sequence[Path]) -> None:
+    """Refuse, before anything is read, what can be read only once."""
+    for path in inputs:
+        with reading(path):
+            if path.exists() and not path.is_dir() and not path.is_file():
+                raise ParameterError(
+                    f"{path} is a pipe or a device, but fit reads its data twice: save the data to a file first"
                 )
-            # That no other fit is there was checked before, and the folder has been locked since.
-            with working("writing the report"):
-                report = save_fit(result, self.out, self._origin(read, digests), overwrite=True)
-            if not result.ended_for_time:  # else more time can go on from there
-                work.clear()
-        return result, report
-
-    def _check_apart(self, digests: Mapping[str, str | None]) -> None:
-        """Refuse to judge on what was trained on."""
-        roles = list(self.files)
-        for i, role in enumerate(roles):
-            for other in roles[:i]:
-                if digests[role] == digests[other]:
-                    raise ParameterError(f"--{role}: {self.files[role]} has the same content as {self.files[other]}")
-
-    def _fingerprint(self, digests: Mapping[str, str | None]) -> str:
-        """All that the result depends on; not the budget, so that more time goes on from what is finished."""
-        from rankwright.fitting.work import fingerprint
-
-        asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_IN_WORK}
-        return fingerprint({"version": __version__, "data": digests, **asked})
-
-    def _origin(self, read: Mapping[str, Queries], digests: Mapping[str, str | None]) -> Origin:
-        from rankwright.fitting.folder import Origin
-
-        return Origin(command_text(), data_records(self.files, read, digests))
 
 
-def _read_costs(costs: Path, train: Queries) -> list[float]:
-    from rankwright.cli.select import read_costs
+def _read(reader: DataReader, files: Mapping[str, Path]) -> dict[str, Queries]:
+    from rankwright.fitting.data import check_grades
 
-    with reading(costs):
-        return list(map(float, read_costs(costs, train)))
+    with warnings.catch_warnings():
+        if "valid" not in files:  # one query alone is refused, in the same words
+            warnings.simplefilter("ignore", OneQueryWarning)
+        read = reader.read_training(files)
+    for role, queries in read.items():
+        check_grades(f"{files[role]}: the data", queries)
+    return read
+
+
+def _check_apart(request: Request, files: Mapping[str, Path]) -> None:
+    """Refuse to judge on what was trained on."""
+    first_with: dict[str, str] = {}
+    for record in request.data:
+        role, other = record["role"], first_with.setdefault(record["sha256"], record["role"])
+        if other != role:
+            raise ParameterError(f"--{role}: {files[role]} has the same content as {files[other]}")
+
+
+def _run(request: Request, out: Path, origin: Origin, *, overwrite: bool) -> tuple[FitResult, dict[str, Any]]:
+    """Fit, and write."""
+    from rankwright.fitting.folder import save_fit
+    from rankwright.fitting.job import Job
+    from rankwright.fitting.work import Work
+
+    if not overwrite:
+        check_free(out, request.fingerprint)
+    work = Work(out, request.fingerprint)
+    with own_folder(out, work), going_on(work):
+        with progress_bar("preparing the data") as bar:
+            result = Job(request, work, bar).run()
+        # That no other fit is there was checked before, and the folder has been locked since.
+        with working("writing the report"):
+            report = save_fit(result, out, origin, overwrite=True)
+        if not result.ended_for_time:  # else more time can go on from there
+            work.clear()
+    return result, report
 
 
 def _parse_budget(text: str) -> float:

@@ -7,23 +7,18 @@ from typing import Annotated
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, missing_value, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.options import Absent
 from rankwright.cli.output import print_json, print_table, working
 
 
 @reads_data
 def inspect(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The data file: {DATA_HELP}.")],
-    missing: Annotated[
-        str,
-        typer.Option(
-            metavar="zero|nan",
-            help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
-        ),
-    ] = "zero",
+    missing: Absent = "zero",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Summarise a data file and report what looks wrong in it.
 
@@ -38,7 +33,7 @@ def inspect(
       rankwright inspect train.parquet --json > train.json
       rankwright inspect sparse.txt --missing nan
     """
-    queries = columns.read(data, missing=missing_value(missing))
+    queries = reader.read(data, missing=missing)
     with working("inspecting"):
         from rankwright.data.inspection import inspect as inspect_queries
 

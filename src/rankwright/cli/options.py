@@ -2,112 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 
-from rankwright.cli.output import reading
-from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
-
-if TYPE_CHECKING:
-    from rankwright.data.queries import Queries
-
-_COLUMNS = "In CSV, JSON lines or Parquet"
-DATA_HELP = "text, CSV, JSON lines (all plain or gzip) or Parquet"
-
-
-@dataclass(frozen=True)
-class DataOptions:
-    """Which columns of a table are what, as the options say; for LETOR text, which features to take."""
-
-    columns: TableColumns
-    description: Path | None = None
-
-    def read(self, path: Path, *, dtype: str | None = None, missing: Literal["zero", "nan"] = "zero") -> Queries:
-        """The queries in a file."""
-        from rankwright.data.files import read_asked
-
-        with reading(path), naming_options(*_DATA_OPTIONS):
-            return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
-
-    def for_unjudged(self) -> DataOptions:
-        """The same, of documents that may have no grades."""
-        return replace(self, columns=replace(self.columns, must_be_judged=False))
-
-    def with_features_of(self, names: Iterable[str]) -> DataOptions:
-        """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""
-        return replace(self, columns=self.columns.for_features(names))
-
-
-def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options for columns of tables. It is called with all of them as ``columns``."""
-
-    @functools.wraps(command)
-    def with_options(**options: Any) -> None:
-        given = {name: options.pop(name) for name in _DATA_OPTIONS}
-        columns = TableColumns.of(
-            label=given["label"],
-            qid=given["qid"],
-            doc=given["doc"],
-            features=_names("--features", given["features"]),
-            one_hot=_names("--one-hot", given["one_hot"]),
-        )
-        command(columns=DataOptions(columns, given["column_description"]), **options)
-
-    own = inspect.signature(command, eval_str=True)
-    parameters = [parameter for name, parameter in own.parameters.items() if name != "columns"]
-    parameters += inspect.signature(_data_options, eval_str=True).parameters.values()
-    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_options
-
-
-def _data_options(
-    *,
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help=f"{_COLUMNS}: the column with the grades.")
-    ] = None,
-    qid: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the query ids.")] = None,
-    doc: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the document ids.")] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST", help="The feature columns: bm25,click* uses only these; -price uses all but price."
-        ),
-    ] = None,
-    one_hot: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Text columns to encode: each distinct value becomes a 0/1 feature."),
-    ] = None,
-    column_description: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CatBoost's column description, for a table without a header line."),
-    ] = None,
-) -> None:
-    """Only its signature counts."""
-
-
-_DATA_OPTIONS = tuple(inspect.signature(_data_options).parameters)
-
-
-def _names(option: str, text: str | None) -> tuple[str, ...] | None:
-    """A list of names, separated by commas."""
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise ParameterError(f"{option}: {text!r} contains an empty name")
-    return names
-
 
 Scale = Annotated[
     str | None,
@@ -128,6 +31,22 @@ Missing = Annotated[
     ),
 ]
 SCALES = ("spread", "none")
+Absent = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="zero|nan",
+        help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
+    ),
+]
+Convention = Annotated[
+    str,
+    typer.Option(
+        "--convention",
+        metavar="NAME",
+        help="The tool whose definition of measures to use, as in `rankwright evaluate`.",
+    ),
+]
 
 
 def check_one_of(known: Iterable[str], **options: str | None) -> None:
@@ -142,18 +61,6 @@ def check_one_of(known: Iterable[str], **options: str | None) -> None:
     for name, value in options.items():
         if value is not None:
             check_choice(option_of(name), value, known)
-
-
-def number_type(name: str) -> str:
-    """The option --dtype, checked."""
-    check_one_of(("float32", "float64"), dtype=name)
-    return name
-
-
-def missing_value(name: str) -> Literal["zero", "nan"]:
-    """The option --missing, checked."""
-    check_one_of(("zero", "nan"), missing=name)
-    return "nan" if name == "nan" else "zero"
 
 
 def parse_alphas(text: str) -> tuple[float, ...]:

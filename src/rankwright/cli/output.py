@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rankwright.errors import ParameterError
 from rankwright.plain import without_nan
@@ -43,6 +44,13 @@ class Failure(Exception):
 def reading(path: Path) -> Iterator[None]:
     """While an input file is read: a spinner on a terminal, and a clear line if the file cannot be read."""
     with _spinner(f"reading {path.name}"), _failing(f"cannot read {path}", Exit.NO_INPUT):
+        yield
+
+
+@contextmanager
+def opening(path: Path) -> Iterator[None]:
+    """The same while something else shows how far the work is: only the clear line."""
+    with _failing(f"cannot read {path}", Exit.NO_INPUT):
         yield
 
 
@@ -141,6 +149,12 @@ def print_lines(text: str) -> None:
     """Print text for people, and end its last line; nothing in it is obeyed by a terminal."""
     with _printing():
         print(shown(text))
+
+
+def print_text(file: TextIO) -> None:
+    """Print the content of a file of numbers, a little at a time."""
+    with _printing():
+        shutil.copyfileobj(file, sys.stdout)
 
 
 def print_code(text: str) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from rankwright.cli.model_data import for_features_of, read_for_models
-from rankwright.cli.options import DATA_HELP, DataOptions, reads_data
-from rankwright.cli.output import check_output, print_lines, reading, working, writing
-from rankwright.errors import DataError
+from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data
+from rankwright.cli.output import check_output, print_text, working, writing_into
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import StreamedQueries
+    from rankwright.models.model import Model
 
 
 @reads_data
@@ -21,7 +25,7 @@ def predict(
         Path | None, typer.Option(metavar="FILE", help="Write the scores here instead of to standard output.")
     ] = None,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Score documents with a trained model.
 
@@ -35,21 +39,26 @@ def predict(
       rankwright evaluate scores.txt test.txt
     """
     from rankwright.data.paths import atomic_path
-    from rankwright.models.model_file import load_model
 
     if out is not None:
         check_output(out, model, data)
-    with reading(model):
-        ranker = load_model(model)
-    queries = read_for_models(data, columns.for_unjudged(), ranker)
-    with working("scoring"):
-        try:
-            scores = for_features_of(ranker, queries).predict(queries)
-        except DataError as error:
-            raise DataError(f"{data}: {error}") from None
-    lines = "\n".join(map(repr, scores.tolist()))
+    ranker = read_model(model)
+    queries = reader.read_for_models(data, ranker, judged=False)
+    ranker = for_features_of(ranker, queries)
     if out is None:
-        print_lines(lines)
+        with tempfile.TemporaryFile("w+", encoding="ascii") as file:  # nothing is printed before all is well
+            _score(ranker, queries, data, file)
+            file.seek(0)
+            print_text(file)
     else:
-        with writing(out), atomic_path(out) as temporary:
-            temporary.write_text(f"{lines}\n", encoding="ascii")
+        with writing_into(out), atomic_path(out) as temporary, temporary.open("w", encoding="ascii") as file:
+            _score(ranker, queries, data, file)
+
+
+def _score(ranker: Model, queries: Queries | StreamedQueries, data: Path, file: TextIO) -> None:
+    """Write a line for each document, part by part."""
+    from rankwright.data.parts import parts_of
+
+    with working("scoring"), about(data):
+        for part in parts_of(queries):
+            file.writelines(f"{score!r}\n" for score in ranker.predict(part).tolist())

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 
 from rankwright.cli.output import safe_console
 from rankwright.progress import Progress, Tell
+from rankwright.text import shown
+
+_readings: list[Tell] = []  # of the bars that are shown
 
 
 @contextmanager
@@ -36,4 +39,23 @@ def progress_bar(what: str) -> Iterator[Tell | None]:
         def move(now: Progress) -> None:
             bars.update(task, completed=now.done, total=now.total, description=now.what, amount=now.amount)
 
-        yield move
+        reading = bars.add_task("", total=None, amount="", visible=False)
+
+        def move_reading(now: Progress) -> None:
+            bars.update(reading, completed=now.done, total=now.total, description=now.what, amount=now.amount)
+            bars.update(reading, visible=True)
+
+        _readings.append(move_reading)
+        try:
+            yield move
+        finally:
+            _readings.remove(move_reading)
+
+
+def tell_reading(now: Progress) -> None:
+    """Show how far a reading of data larger than memory is: below the bar of the moment, or in a line of its own."""
+    if _readings:
+        _readings[-1](now)
+    elif sys.stderr.isatty():
+        is_over = now.total is not None and now.done >= now.total
+        print(f"\r\x1b[2K{'' if is_over else shown(str(now))}", end="", file=sys.stderr, flush=True)

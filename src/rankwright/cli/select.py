@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rankwright.cli.costs import read_costs
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
 from rankwright.cli.options import (
-    DATA_HELP,
     SCALES,
-    DataOptions,
+    Convention,
     Missing,
     Scale,
     check_at_least,
     check_one_of,
     parse_alphas,
-    reads_data,
 )
-from rankwright.cli.output import check_output, print_json, print_table, reading, writing
+from rankwright.cli.output import check_output, print_json, print_table, writing
+from rankwright.cli.preparing import most_features, prepared
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.training_data import most_features, prepared, read_training_data
-from rankwright.errors import DataError, ParameterError, ParseError
+from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankwright.data.queries import Queries
     from rankwright.measures import Measure
-
-_MOST_DIGITS = 10  # of a feature's number
 
 
 @reads_data
@@ -57,10 +51,7 @@ def select(
     measures: Annotated[
         str, typer.Option(metavar="LIST", help="Measures, separated by commas; the first one chooses.")
     ] = "ndcg@10,map",
-    convention: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The tool whose definition of measures to use, as in `rankwright evaluate`."),
-    ] = "default",
+    convention: Convention = "default",
     rule: Annotated[
         str,
         typer.Option(
@@ -93,7 +84,7 @@ def select(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Select the features that matter, one by one (greedy RankRLS).
 
@@ -129,13 +120,12 @@ def select(
     if out is not None:
         _check_path_name(out)
         check_output(out, *(path for path in (data, valid, costs) if path is not None))
-    read = read_training_data({"train": data, **({} if valid is None else {"valid": valid})}, columns)
+    read = reader.read_training({"train": data, **({} if valid is None else {"valid": valid})})
     by, trained = prepared(read, scale, missing)
     train, held_out = trained["train"], trained.get("valid")
     feature_costs = None
     if costs is not None:
-        with reading(costs):
-            feature_costs = by.of_columns(np.array(read_costs(costs, read["train"])))
+        feature_costs = by.of_columns(np.array(read_costs(costs, read["train"])))
     most = most_features(max_features, read["train"], data)
     ranker = GreedyRankRLS(
         alpha=search(*alphas),
@@ -178,53 +168,3 @@ def _criterion(text: str) -> Measure | Literal["squared-error"]:
 def _check_path_name(path: Path) -> None:
     if path.suffix.lower() not in (".csv", ".json"):
         raise ParameterError(f"--out: {path} must end in .csv or .json")
-
-
-# What is read
-
-
-def read_costs(path: Path, queries: Queries) -> list[float]:
-    """The cost of every feature from a CSV file with the columns feature (a number from 1, or a name) and cost."""
-    names = {name: column for column, name in enumerate(queries.feature_names)}
-    costs: dict[int, float] = {}
-    for line, feature, cost in _cost_lines(path):
-        column = names.get(feature, _number_of(feature) - 1)
-        if not 0 <= column < queries.n_features:
-            raise ParseError(path, f"the data have no feature {feature!r}", line=line)
-        if column in costs:
-            raise ParseError(path, f"feature {feature!r} is listed twice", line=line)
-        costs[column] = _cost(cost, path, line)
-    missing = next((column for column in range(queries.n_features) if column not in costs), None)
-    if missing is not None:
-        raise DataError(f"{path}: there is no cost for feature {missing + 1}")
-    return [costs[column] for column in range(queries.n_features)]
-
-
-def _cost_lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line number, feature and cost, as they stand in the file."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file, restval="")
-            if not {"feature", "cost"} <= set(table.fieldnames or ()):
-                raise ParseError(path, "the first line must name the columns feature and cost", line=1)
-            for row in table:
-                if None in row:
-                    raise ParseError(path, "the line has more fields than the first one", line=table.line_num)
-                yield table.line_num, row["feature"].strip(), row["cost"].strip()
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ParseError(path, f"this is not a CSV file: {error}") from None
-
-
-def _number_of(feature: str) -> int:
-    """A feature's number; 0, which no feature has, if it is none."""
-    return int(feature) if feature.isdecimal() and len(feature) <= _MOST_DIGITS else 0
-
-
-def _cost(text: str, path: Path, line: int) -> float:
-    try:
-        cost = float(text)
-    except ValueError:
-        cost = math.nan
-    if not 0 < cost < math.inf:
-        raise ParseError(path, f"a cost must be a number above 0, not {text!r}", line=line)
-    return cost

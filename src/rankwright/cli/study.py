@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rankwright.cli.options import DATA_HELP, DataOptions, check_at_least, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.options import check_at_least
 from rankwright.cli.output import check_output_folder, print_json, print_lines, print_table, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.errors import ParameterError
 
+_IN_MEMORY = (
+    "study trains on many samples of the queries, in memory: leave --memory out, or write a sample of the queries to a "
+    "file of their own"
+)
 _FILES = ("bounds.csv", "bounds.svg")
 
 
@@ -35,7 +40,7 @@ def study_bounds(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Compare risk bounds with held-out risk as data grow.
 
@@ -61,7 +66,7 @@ def study_bounds(
     steps = None if sizes is None else _parse_sizes(sizes)
     if out is not None:
         check_output_folder(out, _FILES, *([] if data is None else [data]))
-    queries = None if data is None else columns.read(data)
+    queries: Any = None if data is None else reader.in_memory(_IN_MEMORY).read(data)
     with progress_bar("training on more and more queries") as progress:
         study = studies.study_bounds(
             queries, measure=measure, sizes=steps, repeats=repeats, delta=delta, seed=seed, progress=progress

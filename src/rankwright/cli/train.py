@@ -6,49 +6,24 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.options import (
-    DATA_HELP,
-    SCALES,
-    DataOptions,
-    Missing,
-    Scale,
-    check_at_least,
-    check_one_of,
-    option_of,
-    parse_alphas,
-    reads_data,
-)
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.options import Convention, Missing, Scale
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
+from rankwright.cli.preparing import most_features, prepared
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.training_data import most_features, prepared, read_training_data
+from rankwright.cli.ranker_options import RANKERS, is_linear, ranker_class, ranker_parameters
 from rankwright.cli.training_record import command_text, data_records, digests_of
-from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwright.cli.training_report import TrainingReport
-    from rankwright.measures import Measure
 
-# The values of --ranker, and the public names of their classes.
-RANKERS = {
-    "ranksvm": "RankSVM",
-    "order-preserving": "OrderPreservingRanker",
-    "rankrls": "RankRLS",
-    "greedy-rankrls": "GreedyRankRLS",
-    "regression": "RegressionRanker",
-    "rankboost": "RankBoost",
-    "structured": "StructuredRanker",
-}
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
-
-# Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
 
 
 @reads_data
@@ -81,10 +56,7 @@ def train(
             "ranker's own grid. A larger λ gives smaller weights.",
         ),
     ] = None,
-    convention: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The tool whose definition of measures to use, as in `rankwright evaluate`."),
-    ] = "default",
+    convention: Convention = "default",
     rule: Annotated[
         str | None,
         typer.Option(
@@ -182,7 +154,7 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
-    columns: DataOptions,
+    reader: DataReader,
 ) -> None:
     """Train a ranker, and write it to a model file.
 
@@ -202,74 +174,48 @@ def train(
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
     """
     from rankwright.cli.training_report import report_of
-    from rankwright.measures import parse_measures
-    from rankwright.measures.conventions import convention_of
     from rankwright.models.model_file import save_model
     from rankwright.models.prepared import model_of_features
-    from rankwright.preparation.missing import MISSING
-    from rankwright.selection.search import checked_rule, search
+    from rankwright.selection.search import search
 
-    check_at_least(
-        1,
+    parameters = ranker_parameters(
+        ranker,
+        measures,
+        convention,
+        scale=scale,
+        has_valid=valid is not None,
+        alpha=alpha,
+        rule=rule,
+        loss=loss,
+        weights=weights,
+        margin=margin,
+        standardize=standardize,
         cutoff=cutoff,
-        max_features=max_features,
+        normalize=normalize,
+        solver=solver,
+        bound=bound,
+        position_weights=position_weights,
+        rescale=rescale,
+        early_stopping=early_stopping,
+        tol=tol,
         max_iter=max_iter,
+        max_features=max_features,
         rounds=rounds,
         thresholds=thresholds,
         patience=patience,
+        missing=missing,
     )
-    if early_stopping and valid is None:
-        raise ParameterError("--early-stopping measures validation queries: add --valid FILE")
-    if patience is not None and valid is None:
-        raise ParameterError("--patience measures validation queries: add --valid FILE")
-    chosen_measures = parse_measures(measures)
-    parameters = {
-        "measures": chosen_measures,
-        "convention": convention_of(convention).name,
-        **_own_parameters(
-            ranker,
-            alpha=None if alpha is None else _alpha(alpha),
-            rule=None if rule is None else checked_rule(rule),
-            loss=loss,
-            weights=weights,
-            margin=margin,
-            standardize=standardize,
-            cutoff=cutoff,
-            normalize=normalize or None,
-            solver=solver,
-            bound=bound,
-            position_weights=None if position_weights is None else _position_weights(position_weights),
-            rescale=rescale,
-            early_stopping=early_stopping or None,
-            tol=tol,
-            max_iter=max_iter,
-            max_features=max_features,
-            rounds=rounds,
-            thresholds=thresholds,
-            patience=patience,
-            missing=missing,
-        ),
-    }
-    check_one_of(MISSING, missing=missing)
-    if "alpha" in _parameters_of(ranker):
-        parameters.setdefault("alpha", search())
-    if ranker == "structured":
-        parameters["measure"] = _optimised(chosen_measures[0])
-    check_one_of(SCALES, scale=scale)
-    if scale is not None and "missing" not in _parameters_of(ranker):
-        raise ParameterError(f"--scale is for linear rankers, and {ranker} does not need scaling: leave it out")
     check_output(out, *(path for path in (data, valid) if path is not None))
     files = {"train": data, **({} if valid is None else {"valid": valid})}
     with digests_of(files) as digests:
-        read = read_training_data(files, columns)
-    is_linear = "missing" in _parameters_of(ranker)
-    by, trained = prepared(read, scale, missing) if is_linear else (None, read)
+        read = reader.read_training(files)
+    by, trained = prepared(read, scale, missing) if is_linear(ranker) else (None, read)
     queries, held_out = trained["train"], trained.get("valid")
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(max_features, read["train"], data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
-    learner = _ranker_class(ranker)(**parameters)
-    on_valid = str(chosen_measures[0]) if valid else None
+    learner = ranker_class(ranker)(**parameters)
+    on_valid = str(parameters["measures"][0]) if valid else None
     with _watching(ranker, on_valid, has_gap=bound != "tight", verbose=verbose) as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
     report = report_of(learner, by)
@@ -283,67 +229,6 @@ def train(
         print_json({"ranker": RANKERS[ranker], **report.to_dict(), "model": str(out)})
     else:
         print_table(report.table(out))
-
-
-# What is asked for
-
-
-def _ranker_class(name: str) -> Any:
-    import rankwright
-
-    check_one_of(RANKERS, ranker=name)
-    return getattr(rankwright, RANKERS[name])
-
-
-def _alpha(text: str) -> Any:
-    """The option --alpha as the parameter."""
-    from rankwright.selection.search import search
-
-    alphas = parse_alphas(text)
-    return alphas[0] if len(alphas) == 1 else search(*alphas)
-
-
-def _optimised(measure: Measure) -> Measure:
-    """The measure that structured is to optimise, checked."""
-    from rankwright.losses.structured import checked_measure
-
-    try:
-        return checked_measure(measure)
-    except ParameterError:
-        raise ParameterError(
-            f"--measure: structured optimises the first measure, which must be ndcg, ndcg@K or map, not {measure}"
-        ) from None
-
-
-def _position_weights(text: str) -> str | list[float]:
-    """The option --position-weights as the parameter."""
-    from rankwright.losses.structured import POSITION_WEIGHTS
-
-    names = (*POSITION_WEIGHTS, "learned")
-    if text in names:
-        return text
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ParameterError(
-            f"--position-weights must be one of {', '.join(names)}, or numbers separated by commas, not {text!r}"
-        ) from None
-
-
-def _own_parameters(ranker: str, **options: Any) -> dict[str, Any]:
-    """The parameters of the ranker that were given; an option that it does not know is refused."""
-    given = {name: value for name, value in options.items() if value is not None}
-    knows = _parameters_of(ranker)
-    for name in given:
-        if _PARAMETERS.get(name, name) not in knows:
-            others = [other for other in RANKERS if _PARAMETERS.get(name, name) in _parameters_of(other)]
-            told = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
-            raise ParameterError(f"{option_of(name)} is for {told}, not for {ranker}")
-    return {_PARAMETERS.get(name, name): value for name, value in given.items()}
-
-
-def _parameters_of(ranker: str) -> set[str]:
-    return set(signature(_ranker_class(ranker)).parameters)
 
 
 # While it trains

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 
 
-def checked_queries(queries: Any) -> Queries:
-    """Queries where nothing else will do."""
-    if not isinstance(queries, Queries):
+def checked_queries(queries: Any) -> AnyQueries:
+    """Queries, in memory or not, where nothing else will do."""
+    if not isinstance(queries, Queries | StreamedQueries):
         raise ParameterError(f"queries must be Queries, not {type(queries).__name__}")
     return queries
 
 
-def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> Queries:
+def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> AnyQueries:
     """Queries as they are, read from the file of a path, or made of a pandas, polars or Arrow frame."""
-    if isinstance(data, Queries):
+    if isinstance(data, Queries | StreamedQueries):
         _refuse_columns(columns, name)
         return data
     if isinstance(data, str | os.PathLike):
@@ -37,13 +42,13 @@ def as_queries(data: Any, columns: TableColumns, name: str = "the data") -> Quer
         raise DataError(f"{name}: {error}") from None
 
 
-def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[Queries, dict[str, Queries | None]]:
+def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[AnyQueries, dict[str, AnyQueries | None]]:
     """Training data, and others with the same features: frames and files are matched by the names of these."""
     queries = as_queries(train, columns, "the training data")
     alike = columns.for_features(queries.feature_names) if queries.has_feature_names else columns
     given = {name: data for name, data in others.items() if data is not None}
     read = {
-        name: data if isinstance(data, Queries) else as_queries(data, alike, f"the {name} data")
+        name: data if isinstance(data, Queries | StreamedQueries) else as_queries(data, alike, f"the {name} data")
         for name, data in given.items()
     }
     files = [train, *given.values()]
@@ -53,13 +58,28 @@ def as_parts(train: Any, columns: TableColumns, **others: Any) -> tuple[Queries,
     return queries, {name: read.get(name) for name in others}
 
 
-def equally_wide(files: Sequence[str | os.PathLike[str]], read: list[Queries]) -> list[Queries]:
+def equally_wide(files: Sequence[str | os.PathLike[str]], read: Sequence[Any]) -> list[Any]:
     """What was read from files of one collection, with as many features: text does not tell of those that are all 0."""
     if any(queries.has_feature_names for queries in read) or len({queries.n_features for queries in read}) == 1:
-        return read
+        return list(read)
+    if not all(isinstance(queries, Queries) for queries in read):
+        most = max(queries.n_features for queries in read)
+        return [widened(queries, most) for queries in read]
     from rankwright.data.svmlight.reader import read_parts
 
     return read_parts(files, dtype=None, missing="zero")
+
+
+def widened(queries: Any, n_features: int) -> Any:
+    """The same with more features, which are 0 in all documents."""
+    if not isinstance(queries, Queries):
+        return queries.mapped(partial(widened, n_features=n_features))
+    x: Any = queries.X
+    if sp.issparse(x):
+        x = sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], n_features))
+    else:
+        x = np.hstack([x, np.zeros((x.shape[0], n_features - x.shape[1]), x.dtype)])
+    return Queries(x, queries.supervision, queries.qid, doc_ids=queries.doc_ids)
 
 
 def _refuse_columns(columns: TableColumns, name: str) -> None:

@@ -7,7 +7,7 @@ X̂_q and ŷ_q. They are computed while X is read: X̂ is not stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,11 @@ class Moments(NamedTuple):
 
     gram: Array
     products: Array
+
+
+def sum_of_moments(*terms: Moments) -> Moments:
+    """Those of several sets of queries together."""
+    return Moments(*(np.sum(arrays, axis=0) for arrays in zip(*terms, strict=True)))
 
 
 class QueryMoments(NamedTuple):
@@ -88,19 +93,29 @@ class CentredQueries(ABC):
     def block(self, q: int) -> tuple[Array, Array]:
         """X̂_q as an array of its own, and x̄_q."""
 
-    def moments_without(self, q: int) -> Moments:
-        """X̂ᵀX̂ and X̂ᵀŷ over all queries but one (−1: over all), without subtracting anything."""
+    @abstractmethod
+    def means(self) -> Array:
+        """x̄_q of every query, queries × features."""
+
+    def moments_without(self, which: Collection[int]) -> Moments:
+        """X̂ᵀX̂ and X̂ᵀŷ over all queries but some, query by query, without subtracting anything."""
         n = self.n_features
 
         def add(first: int, last: int, out: Array) -> None:
             for other in range(first, last):
-                if other != q:
-                    centred, _ = self.block(other)
-                    out[:, :n] += centred.T @ centred
-                    out[:, n] += self._target_of(other) @ centred
+                if other not in which:
+                    own = self.query_moments_of(other)
+                    out[:, :n] += own.gram
+                    out[:, n] += own.products
 
-        sums = self._part.sum_over_runs(add, (n, n + 1))
+        with one_thread_per_call():
+            sums = self._part.sum_over_runs(add, (n, n + 1))
         return Moments(sums[:, :n].copy(), sums[:, n].copy())
+
+    def query_moments_of(self, q: int) -> Moments:
+        """X̂_qᵀX̂_q and X̂_qᵀŷ_q."""
+        centred, _ = self.block(q)
+        return Moments(centred.T @ centred, self._target_of(q) @ centred)
 
     def _target_of(self, q: int) -> Array:
         return self.target[self.offsets[q] : self.offsets[q + 1]]

@@ -100,16 +100,19 @@ class DenseQueries(CentredQueries):
 
     def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Both columns are centred before they are multiplied, so that large offsets do no harm."""
-        means = self._part.kept("query means", self._query_means)
+        means = self._part.kept("query means", self.means)
         self._part.over_runs(
             lambda first, last: kernels.column_products(
                 self.x, self.rows, self.offsets, means, columns, slots, first, last, out
             )
         )
 
-    def _query_means(self) -> Array:
+    def means(self) -> Array:
+        """In the order of memory."""
         means = np.empty((self.n_queries, self.n_features))
-        kernels.means(self.x, self.rows, self.offsets, 0, self.n_queries, means)
+        self._part.over_runs(
+            lambda first, last: kernels.means(self.x, self.rows, self.offsets, first, last, means[first:last])
+        )
         return means
 
     def block_products(self, selected: Columns, columns: Columns, out: Array) -> QueryMoments:

@@ -32,16 +32,25 @@ class SparseQueries(CentredQueries):
 
     def moments(self) -> Moments:
         """XᵀX − Σ_q m_q x̄_q x̄_qᵀ, unless that cancels."""
-        x, sizes, every = self._grouped.astype(np.float64), np.diff(self.offsets), np.arange(self.n_documents)
-        indicator = sp.csr_array((np.ones(len(every)), every, self.offsets), shape=(self.n_queries, len(every)))
-        means = sp.diags_array(1 / np.sqrt(sizes)) @ (indicator @ x)  # √m_q x̄_q
+        x = self._grouped.astype(np.float64)
+        means = sp.diags_array(1 / np.sqrt(np.diff(self.offsets))) @ self._sums(x)  # √m_q x̄_q
         raw = x.T @ x
         gram = (raw - means.T @ means).toarray()
         self.check_finite(gram)
         if self._part.kept("cancels", lambda: bool((np.diag(gram) < _CANCELLED * raw.diagonal()).any())):
-            with one_thread_per_call():
-                return self.moments_without(-1)
+            return self.moments_without(())
         return Moments(gram, self.transposed_product(self.target[:, None])[:, 0])
+
+    def _sums(self, x: Any) -> Any:
+        """The sums of x over each query, CSR; x has each query's rows together."""
+        every = np.arange(self.n_documents)
+        indicator = sp.csr_array((np.ones(len(every)), every, self.offsets), shape=(self.n_queries, len(every)))
+        return indicator @ x
+
+    def means(self) -> Array:
+        """Made dense."""
+        means: Array = self._sums(self._grouped.astype(np.float64)).toarray() / np.diff(self.offsets)[:, None]
+        return means
 
     def _cancels(self) -> bool:
         """Whether centring afterwards would lose digits."""

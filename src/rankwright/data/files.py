@@ -1,29 +1,29 @@
-"""Open and write any data file: LETOR / SVMlight text, tables, Parquet, and files of scores."""
+"""Open and write any data file: LETOR / SVMlight text, tables, Parquet."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.content import Content, unpacked
+from rankwright.data.content import Content
 from rankwright.data.other_formats import other_format
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns
-from rankwright.errors import DataError, ParameterError, ParseError
+from rankwright.errors import ParameterError, ParseError
+
+if TYPE_CHECKING:
+    from rankwright.data.streams.streamed import StreamedQueries
 
 _TEXT_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
 _ENDINGS = {"csv": (".csv", ".tsv", ".tab", ".psv"), "json lines": (".jsonl", ".ndjson")}
-_LONGEST_SCORE = 10_000  # bytes of a line
-_CHUNK = 1 << 20
 
 
 def read_queries(
@@ -132,11 +132,12 @@ def _begins_with_names(head: bytes) -> bool:
     return bool(re.fullmatch(rb'"?[A-Za-z_][^:#]*', first)) and b":" not in line
 
 
-def write_queries(queries: Queries, path: str | os.PathLike[str]) -> None:
+def write_queries(queries: Queries | StreamedQueries, path: str | os.PathLike[str]) -> None:
     """Write a data file, whole or not at all, in the format that its name asks for.
 
     ``.parquet`` and ``.pq`` are Parquet; ``.txt``, ``.svm``, ``.svmlight``, ``.libsvm``, ``.letor`` and
-    ``.dat`` are LETOR / SVMlight text, compressed if ``.gz`` follows.
+    ``.dat`` are LETOR / SVMlight text, compressed if ``.gz`` follows. Queries that are read from files are written part
+    by part.
     """
     check_data_name(path)
     if Path(path).suffix.lower() in _PARQUET_SUFFIXES:
@@ -157,65 +158,3 @@ def check_data_name(path: str | os.PathLike[str]) -> None:
             f"{os.fspath(path)}: the name of a data file ends in {', '.join(_TEXT_SUFFIXES)} for text "
             f"(.gz may follow), or in {' or '.join(_PARQUET_SUFFIXES)} for Parquet"
         )
-
-
-def read_scores(path: str | os.PathLike[str], queries: Queries) -> npt.NDArray[np.float64]:
-    """Read one score per line, plain or gzip, for the documents of ``queries`` in their row order.
-
-    Blank lines are allowed at the end. A :class:`ParseError` names the line that is not a number or is NaN.
-    """
-    content, further = _content(path, queries.n_documents)
-    # What goes on behind the last document is counted, not read; blank lines before it are no end.
-    lines = content.split(b"\n")[: queries.n_documents + 1] if further else content.rstrip().split(b"\n")
-    count = content.count(b"\n") + further if further else len(lines)
-    scores = np.empty(len(lines))
-    for i, line in enumerate(lines):
-        try:
-            scores[i] = _number(line)
-        except ValueError:
-            told = line[:40].decode(errors="backslashreplace").strip()
-            raise ParseError(path, f"expected one number, found {told!r}", line=i + 1) from None
-    if np.isnan(scores).any():
-        line_number = int(np.argmax(np.isnan(scores))) + 1
-        raise ParseError(path, "the score is NaN, which has no place in a ranking", line=line_number)
-    if count != queries.n_documents:
-        raise DataError(
-            f"{os.fspath(path)}: {count:,} scores for {queries.n_documents:,} documents; "
-            "give one score per line, in the order of the documents"
-        )
-    return scores
-
-
-def _content(path: str | os.PathLike[str], n_lines: int) -> tuple[bytes, int]:
-    """The text of a file that should hold this many lines, and how many lines more it has than were kept.
-
-    However much is packed into a gzip file, no more than such lines can take is kept, and blank lines at the end
-    are not.
-    """
-    kept: list[bytes] = []
-    size = lines = further = 0
-    gap = b""
-    for chunk in _chunks(path):
-        if chunk.isspace():
-            gap = b"\n\n"
-        elif lines > n_lines or size > _LONGEST_SCORE * (n_lines + 1) + _CHUNK:
-            further += chunk.count(b"\n")
-        else:
-            kept.append(gap + chunk)
-            gap, size, lines = b"", size + len(chunk), lines + chunk.count(b"\n")
-    return b"".join(kept), further
-
-
-def _chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """A file piece by piece, uncompressed if it is compressed."""
-    # Not as `Content`: of a pipe, no more is kept than is needed.
-    with input_file(path).open("rb") as file, unpacked(file, Path(path)) as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
-
-
-def _number(text: bytes) -> float:
-    """The number in a line; unlike Python's literals, without ``_`` between digits."""
-    if b"_" in text:
-        raise ValueError
-    return float(text)

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.judgments.supervision import Grades
 
 Fingerprints = npt.NDArray[np.uint64]
@@ -18,7 +20,7 @@ _DIGITS = 16
 _VALUES_AT_A_TIME = 1 << 15
 
 
-def query_fingerprints(queries: Queries) -> Fingerprints:
+def query_fingerprints(queries: AnyQueries) -> Fingerprints:
     """A number for each query, from its grades and the features of two of its documents; ascending.
 
     The two are those that lie farthest apart along a direction that is the same for all queries, so that the order of
@@ -26,10 +28,15 @@ def query_fingerprints(queries: Queries) -> Fingerprints:
     that text, CSR and frames give the same. A query without any feature in these two documents has nothing to be
     known by, and no number.
     """
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *map(_of_part, parts_of(queries))]))
+
+
+def _of_part(queries: Queries) -> Fingerprints:
     along = _along_a_direction(queries.X)
     top, bottom = (_of_rows(queries.X, _first_greatest(values, queries)) for values in (along, -along))
-    numbers = _mixed(top + _mixed(bottom + _of_grades(queries)))
-    return np.unique(numbers[(top != 0) | (bottom != 0)])
+    numbers = mixed(top + mixed(bottom + _of_grades(queries)))
+    known: Fingerprints = numbers[(top != 0) | (bottom != 0)]
+    return known
 
 
 def _along_a_direction(x: Any) -> npt.NDArray[np.float64]:
@@ -59,7 +66,7 @@ def _without_nan(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _direction(columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    direction: npt.NDArray[np.float64] = (_mixed(columns.astype(np.uint64)) >> np.uint64(11)) / 2.0**52 - 1
+    direction: npt.NDArray[np.float64] = (mixed(columns.astype(np.uint64)) >> np.uint64(11)) / 2.0**52 - 1
     return direction
 
 
@@ -92,7 +99,7 @@ def _of_few_rows(taken: Any) -> Fingerprints:
     with np.errstate(over="ignore"):
         values = (taken.data if is_sparse else taken).astype(np.float32)
     values[np.isnan(values)] = np.nan  # whose bits may differ
-    numbers = _mixed(values.view(np.uint32) ^ _mixed(columns.astype(np.uint64)))
+    numbers = mixed(values.view(np.uint32) ^ mixed(columns.astype(np.uint64)))
     numbers[values == 0] = 0
     sums: Fingerprints = _sums(numbers, taken.indptr) if is_sparse else numbers.sum(axis=1, dtype=np.uint64)
     return sums
@@ -103,7 +110,7 @@ def _of_grades(queries: Queries) -> Fingerprints:
     if not isinstance(queries.supervision, Grades):
         return np.zeros(queries.n_queries, np.uint64)
     grades = queries.grouping.gather(queries.y) + 0.0  # not −0
-    return _sums(_mixed(grades.view(np.uint64)), queries.grouping.offsets)
+    return _sums(mixed(grades.view(np.uint64)), queries.grouping.offsets)
 
 
 def _sums(numbers: Fingerprints, ends: npt.NDArray[Any]) -> Fingerprints:
@@ -113,7 +120,7 @@ def _sums(numbers: Fingerprints, ends: npt.NDArray[Any]) -> Fingerprints:
     return between
 
 
-def _mixed(numbers: Any) -> Fingerprints:
+def mixed(numbers: Any) -> Fingerprints:
     """Numbers of 64 bits such that every bit depends on every bit of those given (SplitMix64)."""
     mixed: Fingerprints = (numbers + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64, copy=False)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

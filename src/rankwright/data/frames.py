@@ -119,7 +119,7 @@ def to_frame(queries: Queries, backend: Backend = "pandas") -> Any:
     """
     columns = columns_of(queries)
     refuse_ambiguous_names(columns)
-    table = arrow_table(queries, columns, arrow_schema(queries, columns))
+    table = arrow_table(queries, columns, arrow_schema(queries, queries.query_ids, columns))
     if columns.sparse:
         table = table.append_column(N_FEATURES, pa.array(np.full(len(table), queries.n_features)))
     return as_backend(table, backend)

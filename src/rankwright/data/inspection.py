@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.inspection_features import FeatureFindings, look_at_features
+from rankwright.data.inspection_features import FeatureFindings, FeatureLook
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
+from rankwright.errors import DataError
 from rankwright.judgments.supervision import Grades
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from rankwright.data.streams.streamed import StreamedQueries
 
 # The largest grade y for which the gain 2^y − 1 of the common tools is an integer that they accept.
 LARGEST_COMMON_GRADE = 31
@@ -102,10 +108,12 @@ class Inspection:
         return inspection_html(self)
 
 
-def inspect(queries: Queries) -> Inspection:
+def inspect(queries: Queries | StreamedQueries) -> Inspection:
     """Look a data set over: its sizes, its grades, and the features and documents that look wrong.
 
-    Sparse features stay sparse. Duplicates are found by 64-bit fingerprints.
+    Sparse features stay sparse. Duplicates are found by 64-bit fingerprints. Queries that are read from files are
+    looked at part by part, in one reading, with the same result, but for two things if they have more than 8 million
+    values: a sample of the rows tells the inter-quartile range, and whether whole numbers of different parts differ.
 
     Examples
     --------
@@ -114,26 +122,48 @@ def inspect(queries: Queries) -> Inspection:
     >>> found.features.constant, found.one_document_queries
     (('f2',), 1)
     """
-    x: Any = queries.X
-    findings, row_fingerprints, values = look_at_features(queries)
-    duplicate_rows, contradictory_rows = _duplicate_rows(queries, row_fingerprints)
-    n_values = queries.n_documents * queries.n_features
+    is_whole = isinstance(queries, Queries)
+    look = FeatureLook(None if is_whole else float((queries.sizes * (queries.sizes - 1.0)).sum() / 2))
+    parts = [_inspect_part(part, look) for part in parts_of(queries)]
+    if not parts:
+        raise DataError("there are no queries to inspect")
+    values, n_values = look.values(), queries.n_documents * queries.n_features
+    graded = [part.grades for part in parts if part.grades is not None]
+    contradictory = [part.contradictory_rows for part in parts if part.contradictory_rows is not None]
     return Inspection(
         n_queries=queries.n_queries,
         n_documents=queries.n_documents,
         n_features=queries.n_features,
-        supervision=queries.supervision.kind,
-        layout="CSR" if sp.issparse(x) else "dense",
-        dtype=x.dtype.name,
+        supervision=parts[0].supervision,
+        layout=parts[0].layout,
+        dtype=parts[0].dtype,
         density=values.nonzero / n_values if n_values else None,
         missing_values=values.missing,
         documents_per_query=_spread(queries.sizes),
         one_document_queries=int(np.count_nonzero(queries.sizes == 1)),
-        grades=_grade_summary(queries),
-        features=findings,
-        duplicate_rows=duplicate_rows,
-        contradictory_rows=contradictory_rows,
+        grades=_joined_grades(graded) if graded else None,
+        features=look.findings(queries.n_features, queries.feature_name),
+        duplicate_rows=sum(part.duplicate_rows for part in parts),
+        contradictory_rows=sum(contradictory) if contradictory else None,
     )
+
+
+class _Part(NamedTuple):
+    """What one part tells of its documents."""
+
+    supervision: str
+    layout: Literal["dense", "CSR"]
+    dtype: str
+    grades: GradeSummary | None
+    duplicate_rows: int
+    contradictory_rows: int | None
+
+
+def _inspect_part(part: Queries, look: FeatureLook) -> _Part:
+    x: Any = part.X
+    duplicate_rows = _duplicate_rows(part, look.add(part))
+    layout: Literal["dense", "CSR"] = "CSR" if sp.issparse(x) else "dense"
+    return _Part(part.supervision.kind, layout, x.dtype.name, _grade_summary(part), *duplicate_rows)
 
 
 # Queries and grades
@@ -148,7 +178,7 @@ def _spread(numbers: npt.NDArray[np.int64]) -> Spread | None:
 def _grade_summary(queries: Queries) -> GradeSummary | None:
     if not isinstance(queries.supervision, Grades):
         return None
-    grades = queries.y
+    grades = queries.y + 0.0  # not −0
     starts = queries.grouping.offsets[:-1]
     grouped = queries.grouping.gather(grades)
     highest = np.maximum.reduceat(grouped, starts) if len(starts) else np.zeros(0)
@@ -160,6 +190,19 @@ def _grade_summary(queries: Queries) -> GradeSummary | None:
         above_31=int(np.count_nonzero(grades > LARGEST_COMMON_GRADE)),
         queries_without_relevant=int(np.count_nonzero(highest == 0)),
         queries_with_one_grade=int(np.count_nonzero(highest == lowest)),
+    )
+
+
+def _joined_grades(parts: Sequence[GradeSummary]) -> GradeSummary:
+    documents: Counter[float] = Counter()
+    for part in parts:
+        documents.update({count.grade: count.documents for count in part.histogram})
+    return GradeSummary(
+        histogram=tuple(GradeCount(grade, count) for grade, count in sorted(documents.items())),
+        fractional=sum(part.fractional for part in parts),
+        above_31=sum(part.above_31 for part in parts),
+        queries_without_relevant=sum(part.queries_without_relevant for part in parts),
+        queries_with_one_grade=sum(part.queries_with_one_grade for part in parts),
     )
 
 

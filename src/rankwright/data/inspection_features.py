@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from rankwright.data.inspection_kernels import ColumnFacts, level_queries, pairwise_errors, scan_column
-from rankwright.data.inspection_missing import JudgedGroups, MissingValues
+from rankwright.data.inspection_columns import (
+    Column,
+    ColumnScan,
+    Errors,
+    RowSample,
+    StoredColumns,
+    are_different,
+    filled,
+)
+from rankwright.data.inspection_kernels import ColumnFacts
+from rankwright.data.inspection_missing import MissingValues
 from rankwright.data.queries import Queries
-from rankwright.judgments.supervision import FullRanking, Grades
 from rankwright.machine.threads import map_in_order, thread_count
 
 # A feature leaks the label if it orders fewer than this share of the pairs wrongly …
@@ -101,69 +108,80 @@ class ValueCounts(NamedTuple):
     missing: int
 
 
-def look_at_features(queries: Queries) -> tuple[FeatureFindings, npt.NDArray[np.uint64], ValueCounts]:
-    """What looks wrong with the features; a fingerprint of each row, with query rows together; and counts of values."""
-    present = _columns_present(queries.X)
-    look = partial(_look_at_columns, queries, _Columns(queries, present), JudgedGroups.of(queries), _Labels.of(queries))
-    looks = list(map_in_order(look, np.array_split(present, thread_count())))
-    columns = [column for some, _ in looks for column in some]
-    row_fingerprints = np.zeros(queries.n_documents, dtype=np.uint64)
-    for _, fingerprints in looks:
-        row_fingerprints += fingerprints
-    missing = sum(column.facts.nan for column in columns)
-    counts = ValueCounts(sum(column.facts.nonzero for column in columns) - missing, missing)
-    return _feature_findings(columns, absent=queries.n_features - len(present)), row_fingerprints, counts
+class FeatureLook:
+    """Looks at the features of queries, part by part.
 
-
-class _Columns:
-    """The columns of X, each as the positions and values of its stored entries, with query rows together.
-
-    Of CSR, only the columns ``present`` are kept: there may be millions without an entry.
+    ``most_pairs`` is how many pairs of documents the labels of all parts can put in order; None if there is one part.
     """
 
-    def __init__(self, queries: Queries, present: npt.NDArray[np.int64]) -> None:
-        self.grouping = queries.grouping
-        self.offsets = np.array(queries.grouping.offsets)
-        x: Any = queries.X
-        self.present = present
-        if sp.issparse(x):
-            x = x if self.grouping.order is None else x[self.grouping.order]
-            places = np.searchsorted(present, x.indices)
-            x = sp.csr_array((x.data, places, x.indptr), shape=(x.shape[0], len(present))).tocsc()
-        self.x = x
-        self.every_position = np.arange(queries.n_documents)
+    def __init__(self, most_pairs: float | None = None) -> None:
+        self._most_pairs = most_pairs
+        self._columns: dict[int, Column] = {}
+        self._absent: Column | None = None  # what is known of a feature that no document has had so far
+        self._sample = RowSample()
+        self._only_part: StoredColumns | None = None
+        self._n_parts = self._n_documents = self._n_pairs = 0
 
-    def __getitem__(self, j: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        if sp.issparse(self.x):
-            place = int(np.searchsorted(self.present, j))
-            stored = slice(self.x.indptr[place], self.x.indptr[place + 1])
-            return self.x.indices[stored].astype(np.int64), self.x.data[stored].astype(np.float64)
-        return self.every_position, self.grouping.gather(self.x[:, j]).astype(np.float64)
+    def add(self, queries: Queries) -> npt.NDArray[np.uint64]:
+        """Look at one part more; gives a fingerprint of each of its rows, with query rows together."""
+        scan = ColumnScan(queries, self._n_documents)
+        stored = StoredColumns(queries.X, queries.grouping.order)
+        absent = scan.absent()
+        given_up_at = _LEAK_ERROR * (scan.n_pairs if self._most_pairs is None else self._most_pairs)
+        row_fingerprints = np.zeros(queries.n_documents, dtype=np.uint64)
+        earlier = {j: column.with_later(absent) for j, column in self._columns.items() if j not in stored}
+        look = partial(self._look, scan, stored, given_up_at)
+        for found, fingerprints in map_in_order(look, np.array_split(stored.present, thread_count())):
+            earlier.update(found)
+            row_fingerprints += fingerprints
+        self._columns = earlier
+        self._absent = absent if self._absent is None else self._absent.with_later(absent)
+        self._only_part = stored if self._n_parts == 0 else None
+        if self._most_pairs is not None:
+            self._sample.add(queries.X, self._n_documents)
+        self._n_parts, self._n_documents = self._n_parts + 1, self._n_documents + queries.n_documents
+        self._n_pairs += scan.n_pairs
+        return row_fingerprints
+
+    def _look(
+        self, scan: ColumnScan, stored: StoredColumns, given_up_at: float, chosen: npt.NDArray[np.int64]
+    ) -> tuple[dict[int, Column], npt.NDArray[np.uint64]]:
+        """What is known of some features after this part, and their part of the fingerprint of each row."""
+        row_fingerprints = np.zeros(scan.queries.n_documents, dtype=np.uint64)
+        found = {}
+        for j in chosen.tolist():
+            before = self._columns.get(j, self._absent)
+            errors = Errors() if before is None else before.errors
+            now = scan.look(j, *stored[j], errors, given_up_at, row_fingerprints)
+            found[j] = now if before is None else before.with_later(now)
+        return found, row_fingerprints
+
+    def values(self) -> ValueCounts:
+        """How many values there are."""
+        missing = sum(column.facts.nan for column in self._columns.values())
+        return ValueCounts(sum(column.facts.nonzero for column in self._columns.values()) - missing, missing)
+
+    def findings(self, n_features: int, feature_name: Callable[[int], str]) -> FeatureFindings:
+        """What looks wrong with the features."""
+        rows = self._only_part or self._sample.columns()
+        found = [self._found(feature_name(j), j, column, rows) for j, column in sorted(self._columns.items())]
+        return _feature_findings(found, absent=n_features - len(found))
+
+    def _found(self, name: str, j: int, column: Column, rows: StoredColumns) -> _Found:
+        """What is found about one feature; ``rows`` are those of all documents, or of a sample of them."""
+        facts, n_documents = column.facts, self._n_documents
+        missing = None if column.missing is None else column.missing.told(name, n_documents)
+        leak = _leak(name, column.errors, self._n_pairs) if facts.varies_in_a_query else None
+        identifier, outliers = None, None
+        # With zeros in three quarters of the rows, the quartiles are zero and the numbers are not different.
+        if facts.low < facts.high and 4 * facts.nonzero > n_documents:
+            values = filled(*rows[j], rows.n_rows)
+            identifier = _identifier(name, column, values, n_documents)
+            outliers = _outliers(name, values, facts) if identifier is None else None
+        return _Found(name, facts, missing, leak, identifier, outliers)
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """The order that the supervision gives each query's documents: levels 0, 1, … and pairs that differ."""
-
-    levels: npt.NDArray[np.int64]
-    pairs: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, queries: Queries) -> _Labels | None:
-        """The labels of graded or fully ranked queries, if they are enough to tell a leak from chance."""
-        if isinstance(queries.supervision, Grades):
-            worth = queries.y
-        elif isinstance(queries.supervision, FullRanking):
-            worth = -queries.supervision.ranks.astype(np.float64)
-        else:
-            return None
-        labels = cls(np.zeros(queries.n_documents, np.int64), np.zeros(queries.n_queries, np.int64))
-        grouping = queries.grouping
-        level_queries(np.array(grouping.gather(worth)), np.array(grouping.offsets), labels.levels, labels.pairs)
-        return labels if labels.pairs.sum() >= _ENOUGH_PAIRS else None
-
-
-class _Column(NamedTuple):
+class _Found(NamedTuple):
     """What was found about one feature."""
 
     name: str
@@ -179,87 +197,33 @@ class _Column(NamedTuple):
         return self.missing is not None and self.missing.share == 1
 
 
-def _columns_present(x: Any) -> npt.NDArray[np.int64]:
-    """The columns that have anything stored: of millions of hashed features, the few that occur."""
-    if sp.issparse(x):
-        return np.unique(x.indices).astype(np.int64)
-    return np.arange(x.shape[1])
-
-
-def _look_at_columns(
-    queries: Queries, columns: _Columns, judged: JudgedGroups, labels: _Labels | None, chosen: npt.NDArray[np.int64]
-) -> tuple[list[_Column], npt.NDArray[np.uint64]]:
-    """What is found about some columns, and their part of the fingerprint of each row."""
-    row_fingerprints = np.zeros(queries.n_documents, dtype=np.uint64)
-    found = []
-    for j in chosen.tolist():
-        name = queries.feature_name(j)
-        positions, values = columns[j]
-        bits = values.view(np.uint64)
-        facts = ColumnFacts(*scan_column(j, positions, values, bits, columns.offsets, row_fingerprints))
-        missing = judged.missing_values(name, positions[np.isnan(values)]) if facts.nan else None
-        leak, identifier, outliers = None, None, None
-        if facts.varies_in_a_query and labels is not None:
-            leak = _leak(name, positions, values, columns.offsets, labels)
-        # With zeros in three quarters of the rows, the quartiles are zero and the numbers are not different.
-        if facts.low < facts.high and 4 * facts.nonzero > queries.n_documents:
-            column = _filled(positions, values, queries.n_documents)
-            identifier = _identifier(name, column, facts, queries)
-            outliers = _outliers(name, column, facts) if identifier is None else None
-        found.append(_Column(name, facts, missing, leak, identifier, outliers))
-    return found, row_fingerprints
-
-
-def _filled(
-    positions: npt.NDArray[np.int64], values: npt.NDArray[np.float64], n_documents: int
-) -> npt.NDArray[np.float64]:
-    """One column with its zeros."""
-    if len(values) == n_documents:
-        return values
-    column = np.zeros(n_documents)
-    column[positions] = values
-    return column
-
-
-def _leak(
-    name: str,
-    positions: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float64],
-    offsets: npt.NDArray[np.int64],
-    labels: _Labels,
-) -> Leak | None:
-    n_pairs = int(labels.pairs.sum())
-    limit = _LEAK_ERROR * n_pairs
-    upwards, downwards = pairwise_errors(positions, values, offsets, labels.levels, labels.pairs, limit)
-    if min(upwards, downwards) >= limit:
+def _leak(name: str, errors: Errors, n_pairs: int) -> Leak | None:
+    if n_pairs < _ENOUGH_PAIRS or min(errors) >= _LEAK_ERROR * n_pairs:
         return None
-    if upwards < downwards:
-        return Leak(name, upwards / n_pairs, "as the label")
-    return Leak(name, downwards / n_pairs, "against the label")
+    if errors.upwards < errors.downwards:
+        return Leak(name, errors.upwards / n_pairs, "as the label")
+    return Leak(name, errors.downwards / n_pairs, "against the label")
 
 
-def _identifier(name: str, column: npt.NDArray[np.float64], facts: ColumnFacts, queries: Queries) -> Identifier | None:
+def _identifier(name: str, column: Column, values: npt.NDArray[np.float64], n_documents: int) -> Identifier | None:
     """Whether whole numbers count rows, count the documents of each query, or name each document."""
-    if not facts.whole or facts.nan or facts.infinite:
+    numbers, facts = column.numbers, column.facts
+    if numbers is None:
         return None
-    steps = np.diff(queries.grouping.scatter(column))
-    if len(steps) >= _ENOUGH_STEPS and np.all(steps == steps[0]):
+    if numbers.rows.is_even(_ENOUGH_STEPS):
         return Identifier(name, "row number")
-    within = np.ones(max(len(column) - 1, 0), dtype=bool)
-    within[queries.grouping.offsets[1:-1] - 1] = False
-    steps = np.diff(column)[within]
-    starts = column[queries.grouping.offsets[:-1]]
-    if len(steps) >= _ENOUGH_STEPS and np.all(steps == steps[0]) and np.all(starts == starts[0]):
+    if numbers.places.is_even(_ENOUGH_STEPS):
         return Identifier(name, "position in its query")
-    if len(column) >= _ENOUGH_FOR_AN_IDENTIFIER and facts.high - facts.low >= len(column) - 1:
-        in_order = np.sort(column)
-        if np.all(in_order[1:] > in_order[:-1]):
-            return Identifier(name, "all different whole numbers")
+    is_wide = n_documents >= _ENOUGH_FOR_AN_IDENTIFIER and facts.high - facts.low >= n_documents - 1
+    if is_wide and numbers.different and are_different(values):
+        return Identifier(name, "all different whole numbers")
     return None
 
 
 def _outliers(name: str, column: npt.NDArray[np.float64], facts: ColumnFacts) -> Outliers | None:
     finite = column[np.isfinite(column)] if facts.nan or facts.infinite else column
+    if len(finite) == 0:  # of a sample
+        return None
     lower, upper = (len(finite) - 1) // 4, 3 * (len(finite) - 1) // 4
     in_part = np.partition(finite, (lower, upper))
     spread = float(in_part[upper]) - float(in_part[lower])
@@ -268,7 +232,7 @@ def _outliers(name: str, column: npt.NDArray[np.float64], facts: ColumnFacts) ->
     return None
 
 
-def _feature_findings(columns: list[_Column], absent: int) -> FeatureFindings:
+def _feature_findings(columns: list[_Found], absent: int) -> FeatureFindings:
     constant, within_queries, useful = [], [], []
     for column in columns:
         if column.is_missing:
@@ -293,7 +257,7 @@ def _feature_findings(columns: list[_Column], absent: int) -> FeatureFindings:
     )
 
 
-def _duplicates(columns: list[_Column]) -> Iterator[Duplicate]:
+def _duplicates(columns: list[_Found]) -> Iterator[Duplicate]:
     """Each column with the fingerprint of an earlier one."""
     first_with: dict[np.uint64, str] = {}
     for column in columns:

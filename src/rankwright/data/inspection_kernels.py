@@ -55,13 +55,19 @@ def _value_word(value: float, bits: np.uint64) -> np.uint64:
 
 @kernel
 def scan_column(
-    column: int, positions: Integers, values: Floats, bits: Words, offsets: Integers, row_fingerprints: Words
+    column: int,
+    positions: Integers,
+    values: Floats,
+    bits: Words,
+    offsets: Integers,
+    first_document: int,
+    row_fingerprints: Words,
 ) -> tuple[int, int, int, float, float, bool, bool, bool, np.uint64]:
     """The :class:`ColumnFacts` of one column, and its part added to each row's fingerprint.
 
-    A fingerprint is Σ mix(mix(place) + bits(value)) mod 2⁶⁴ over the non-zero values, the place being the
-    row for a column's and the column for a row's. Zeros add nothing, so stored and absent zeros are alike;
-    −0 counts as 0 and every NaN as the same value.
+    A fingerprint is Σ mix(mix(place) + bits(value)) mod 2⁶⁴ over the non-zero values, the place being the row
+    for a column's, counted from ``first_document``, and the column for a row's. Zeros add nothing, so stored and
+    absent zeros are alike; −0 counts as 0 and every NaN as the same value.
     """
     nan, infinite, nonzero, whole = 0, 0, 0, True
     low, high = np.inf, -np.inf
@@ -74,7 +80,7 @@ def scan_column(
             continue
         nonzero += 1
         word = _value_word(value, bits[k])
-        fingerprint += _mixed(_mixed(np.uint64(positions[k] + 1) * _GOLDEN) + word)
+        fingerprint += _mixed(_mixed(np.uint64(first_document + positions[k] + 1) * _GOLDEN) + word)
         row_fingerprints[positions[k]] += _mixed(row_salt + word)
         if value != value:
             nan += 1
@@ -126,14 +132,21 @@ def level_queries(supervision: Floats, offsets: Integers, levels: Integers, pair
 
 @kernel
 def pairwise_errors(
-    positions: Integers, values: Floats, offsets: Integers, levels: Integers, pairs: Integers, limit: float
+    positions: Integers,
+    values: Floats,
+    offsets: Integers,
+    levels: Integers,
+    pairs: Integers,
+    limit: float,
+    upwards: float,
+    downwards: float,
 ) -> tuple[float, float]:
     """How many of the pairs of unequal documents a column orders wrongly, read upwards and read downwards.
 
     A tied pair, or one with a NaN, is half wrong either way. Counting ends as soon as both numbers are
-    above ``limit``: a column that tells nothing is given up after a few queries.
+    above ``limit``: a column that tells nothing is given up after a few queries. ``upwards`` and ``downwards`` are
+    those of queries before these.
     """
-    upwards, downwards = 0.0, 0.0
     k = 0
     for q in range(len(pairs)):
         first, last = offsets[q], offsets[q + 1]

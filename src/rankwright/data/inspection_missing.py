@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,19 +55,17 @@ class JudgedGroups:
         sums = None if grades is None else np.bincount(query, grades, queries.n_queries).astype(np.float64, copy=False)
         return cls(query, queries.sizes, grades, sums)
 
-    def missing_values(self, feature: str, positions: npt.NDArray[np.int64]) -> MissingValues:
+    def missing(self, positions: npt.NDArray[np.int64]) -> MissingSums:
         """What there is to tell of a feature that is missing at these positions."""
         missing = np.bincount(self.query[positions], minlength=len(self.sizes))
         if_missing, if_given = self._mean_grades(positions, missing)
-        return MissingValues(
-            feature,
+        return MissingSums(
             documents=len(positions),
-            share=len(positions) / len(self.query),
             queries=int(np.count_nonzero(missing)),
             whole_queries=int(np.count_nonzero(missing == self.sizes)),
-            grade_if_missing=float(if_missing.mean()) if len(if_missing) else None,
-            grade_if_given=float(if_given.mean()) if len(if_given) else None,
-            linked_to_grade=_is_more_than_chance(if_missing - if_given),
+            if_missing=Moments.of(if_missing),
+            if_given=Moments.of(if_given),
+            difference=Moments.of(if_missing - if_given),
         )
 
     def _mean_grades(
@@ -79,8 +79,73 @@ class JudgedGroups:
         return sums[both] / missing[both], (self.grade_sums - sums)[both] / (self.sizes - missing)[both]
 
 
-def _is_more_than_chance(differences: npt.NDArray[np.float64]) -> bool:
-    if len(differences) < _ENOUGH_QUERIES:
+class Moments(NamedTuple):
+    """How many numbers there are, their mean, and the sum of squares of what they are away from it."""
+
+    n: int
+    mean: float
+    squares: float
+
+    @classmethod
+    def of(cls, numbers: npt.NDArray[np.float64]) -> Moments:
+        """Those of some numbers."""
+        if len(numbers) == 0:
+            return cls(0, 0.0, 0.0)
+        mean = numbers.mean()
+        return cls(len(numbers), float(mean), float(np.square(numbers - mean).sum()))
+
+    def joined(self, other: Moments) -> Moments:
+        """Those of both, without the loss of digits that sums of squares would bring."""
+        n = self.n + other.n
+        if n == 0:
+            return self
+        away = other.mean - self.mean
+        squares = self.squares + other.squares + away**2 * self.n * other.n / n
+        return Moments(n, self.mean + away * other.n / n, squares)
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean."""
+        return math.sqrt(self.squares / (self.n - 1) / self.n)
+
+
+class MissingSums(NamedTuple):
+    """What `MissingValues` tells, before it is known how many documents there are in all."""
+
+    documents: int
+    queries: int
+    whole_queries: int
+    if_missing: Moments
+    if_given: Moments
+    difference: Moments
+
+    def with_later(self, later: MissingSums) -> MissingSums:
+        """The same of the queries of both."""
+        return MissingSums(
+            self.documents + later.documents,
+            self.queries + later.queries,
+            self.whole_queries + later.whole_queries,
+            self.if_missing.joined(later.if_missing),
+            self.if_given.joined(later.if_given),
+            self.difference.joined(later.difference),
+        )
+
+    def told(self, feature: str, n_documents: int) -> MissingValues:
+        """The same of a feature, of this many documents."""
+        has_both = self.difference.n > 0
+        return MissingValues(
+            feature,
+            documents=self.documents,
+            share=self.documents / n_documents,
+            queries=self.queries,
+            whole_queries=self.whole_queries,
+            grade_if_missing=self.if_missing.mean if has_both else None,
+            grade_if_given=self.if_given.mean if has_both else None,
+            linked_to_grade=_is_more_than_chance(self.difference),
+        )
+
+
+def _is_more_than_chance(difference: Moments) -> bool:
+    if difference.n < _ENOUGH_QUERIES:
         return False
-    standard_error = differences.std(ddof=1) / np.sqrt(len(differences))
-    return bool(abs(differences.mean()) > _STANDARD_ERRORS * standard_error)
+    return abs(difference.mean) > _STANDARD_ERRORS * difference.standard_error

@@ -16,7 +16,8 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -46,6 +47,7 @@ from rankwright.data.from_columns import (
     floats,
     number_of_features,
 )
+from rankwright.data.parts import parts_of
 from rankwright.data.paths import atomic_path, input_file
 from rankwright.data.queries import Queries
 from rankwright.data.selected_features import of_names
@@ -56,6 +58,9 @@ from rankwright.errors import DataError, ParseError
 from rankwright.judgments.supervision import Grades
 from rankwright.machine.runs import runs_of_queries
 from rankwright.machine.threads import map_in_order
+
+if TYPE_CHECKING:
+    from rankwright.data.streams.streamed import StreamedQueries
 
 _NOTE_KEY = "rankwright"
 _NOTE_VERSION = 1
@@ -80,16 +85,18 @@ class Note:
     n_features: int
 
 
-def write_parquet(queries: Queries, path: str | os.PathLike[str]) -> None:
+def write_parquet(queries: Queries | StreamedQueries, path: str | os.PathLike[str]) -> None:
     """Write queries to a Parquet file, from which :func:`read_parquet` gets them back exactly.
 
     Row groups hold whole queries. Rows of a query that do not stand together are brought together, queries
     in the order of their first rows; a preference graph's edges are sorted by their preferred document.
-    The file is written whole or not at all.
+    The file is written whole or not at all. Queries that are read from files are written part by part.
     """
-    columns = _distinct_names(columns_of(queries))
+    parts = iter(parts_of(queries))
+    first_part = next(parts)
+    columns = _distinct_names(columns_of(first_part))
     # Nothing is null, and to say so spares the reader a bit per value.
-    schema = pa.schema([field.with_nullable(False) for field in arrow_schema(queries, columns)])
+    schema = pa.schema([field.with_nullable(False) for field in arrow_schema(first_part, queries.query_ids, columns)])
     note = _note_to_json(Note(columns, queries.n_features))
     with (
         atomic_path(path) as temporary,
@@ -98,9 +105,10 @@ def write_parquet(queries: Queries, path: str | os.PathLike[str]) -> None:
         ) as writer,
     ):
         writer.add_key_value_metadata({_NOTE_KEY: note})
-        for first, last in runs_of_queries(queries.grouping.offsets, _rows_per_group(queries)):
-            group = arrow_table(queries[first:last], columns, schema)
-            writer.write_table(group, row_group_size=len(group))
+        for part in chain([first_part], parts):
+            for first, last in runs_of_queries(part.grouping.offsets, _rows_per_group(part)):
+                group = arrow_table(part[first:last], columns, schema)
+                writer.write_table(group, row_group_size=len(group))
 
 
 def read_parquet(

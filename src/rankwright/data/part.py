@@ -69,6 +69,18 @@ class Part(QueryRun):
         """Make room: nobody asks for this again."""
         self._kept.pop(key, None)
 
+    def release(self) -> None:
+        """Give up all that was computed, as nobody asks this part again.
+
+        Products know their part and the part its products: without this, its memory would be free much later.
+        """
+        for kept in self._kept.values():
+            if isinstance(kept, Part):
+                kept.release()
+        self._kept.clear()
+        for name in ("x", "judgments", "products", "centred"):
+            self.__dict__.pop(name, None)
+
     def in_order(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """``work(item)`` of each item, in order, on the threads of this machine."""
         with one_thread_per_call():
@@ -112,6 +124,11 @@ class Part(QueryRun):
 
         check_features(self.queries)
         check_magnitude(self.queries)
+
+    def places_of(self, queries: Iterable[int]) -> dict[int, int]:
+        """Which of some queries of the whole data are its own, and their places here."""
+        places = {q: q - self.first_query for q in queries}
+        return {q: place for q, place in places.items() if 0 <= place < self.n_queries}
 
 
 def _in_c_order(x: Features) -> Features:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from rankwright.judgments.grouping import Grouping, check_qid_or_group, own_and_
 from rankwright.judgments.ids import text_array
 from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph, Supervision
+from rankwright.judgments.whole import Whole
 
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
@@ -54,13 +55,14 @@ class Queries:
     array([1, 1, 2])
     """
 
-    __slots__ = ("_feature_names", "_grouping", "_supervision", "_x", "doc_ids")
+    __slots__ = ("_feature_names", "_grouping", "_supervision", "_whole_of", "_x", "doc_ids")
 
     _x: Features
     _supervision: Supervision
     _grouping: Grouping
     _feature_names: tuple[str, ...] | None
     doc_ids: npt.NDArray[Any] | None
+    _whole_of: Callable[[], Whole] | None
 
     def __init__(
         self,
@@ -93,8 +95,10 @@ class Queries:
         grouping: Grouping,
         feature_names: tuple[str, ...] | None,
         doc_ids: npt.NDArray[Any] | None,
+        whole_of: Callable[[], Whole] | None = None,
     ) -> None:
         for name, value in (
+            ("_whole_of", whole_of),
             ("_x", x),
             ("_supervision", supervision),
             ("_grouping", grouping),
@@ -122,6 +126,11 @@ class Queries:
         x = checked_features(x) if sp.issparse(x) else x
         doc_ids = None if doc_ids is None else _read_only(doc_ids)
         return cls._build(_read_only(x), supervision, grouping, feature_names, doc_ids)
+
+    def as_part(self, whole_of: Callable[[], Whole]) -> Queries:
+        """The same as a part of more queries, whose extremes measures and losses have to know."""
+        parts = (self._x, self._supervision, self._grouping, self._feature_names, self.doc_ids)
+        return Queries._build(*parts, whole_of)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Queries never change: make new ones instead of setting {name!r}")
@@ -151,7 +160,7 @@ class Queries:
     @property
     def judgments(self) -> Judgments:
         """All but the features: supervision, grouping and document ids."""
-        return Judgments(self._supervision, self._grouping, self.doc_ids)
+        return Judgments(self._supervision, self._grouping, self.doc_ids, self._whole_of)
 
     @property
     def grouping(self) -> Grouping:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.errors import DataError
 from rankwright.judgments.grouping import Grouping
 from rankwright.machine.runs import runs_of_queries
@@ -51,6 +53,32 @@ class QueryBlocks:
             return np.add.reduceat(rows if weights is None else rows * weights[:, None], offsets[:-1], axis=0)
         ones = np.ones(rows.shape[0]) if weights is None else weights
         return sp.csr_array((ones, np.arange(rows.shape[0]), offsets), shape=(len(offsets) - 1, rows.shape[0])) @ rows
+
+
+class BlocksOfParts(QueryBlocks):
+    """The same of queries that are read part by part, at every iteration."""
+
+    def __init__(self, queries: StreamedQueries) -> None:
+        self._parts, self.n_features = queries.parts, queries.n_features
+        self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
+
+    def __iter__(self) -> Iterator[tuple[slice, slice, Any]]:
+        """The queries, their documents, and their rows of X."""
+        first = 0
+        for part in self._parts():
+            row = int(self.offsets[first])
+            for queries, documents, rows in QueryBlocks(part.X, part.grouping):
+                yield _moved(queries, first), _moved(documents, row), rows
+            first += part.n_queries
+
+
+def blocks_of(queries: AnyQueries) -> QueryBlocks:
+    """Blocks of queries in memory or not."""
+    return QueryBlocks(queries.X, queries.grouping) if isinstance(queries, Queries) else BlocksOfParts(queries)
+
+
+def _moved(run: slice, by: int) -> slice:
+    return slice(run.start + by, run.stop + by)
 
 
 def _largest_number(rows: Any) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class QueryRun:
         return begin, max(min(last - self.first_query, self.n_queries), begin)
 
 
-class State(dict[str, npt.NDArray[Any]], QueryRun):
+class State(dict[Hashable, npt.NDArray[Any]], QueryRun):
     """Arrays by name. They are plain ones, of numbers, so that an engine can keep them in files."""
 
     def __init__(self, offsets: npt.NDArray[np.int64], first_query: int = 0) -> None:

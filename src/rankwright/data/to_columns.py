@@ -15,10 +15,10 @@ from rankwright.judgments.grouping import Grouping
 from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
 
 
-def arrow_schema(queries: Queries, columns: Columns) -> Any:
-    """The type of every column that queries are written to."""
+def arrow_schema(queries: Queries, query_ids: npt.NDArray[Any], columns: Columns) -> Any:
+    """The type of every column that queries are written to; there may be more queries with these ids."""
     label = {Grades: pa.float64(), FullRanking: pa.int64(), PreferenceGraph: pa.large_list(EDGE)}
-    fields = [(columns.qid, id_type(queries.query_ids)), (columns.label, label[columns.supervision])]
+    fields = [(columns.qid, id_type(query_ids)), (columns.label, label[columns.supervision])]
     if columns.doc is not None:
         fields.append((columns.doc, pa.large_string()))
     number = pa.from_numpy_dtype(queries.X.dtype)

@@ -78,7 +78,7 @@ def stream_queries(
     >>> queries
     StreamedQueries(20,000 queries, 1,000,000 documents, 20 features; 104 MB in 9 parts from a generator, memory 50 MB)
     >>> next(queries.parts())
-    Queries(2,319 queries, 120,173 documents, 20 features, grades 0–2)
+    Queries(2,399 queries, 120,182 documents, 20 features, grades 0–2)
     """
     check_whole("n_queries", n_queries, 1)
     check_whole("documents", documents, 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.centred import Moments, QueryMoments, centred_by_query
+from rankwright.data.centred import Moments, QueryMoments, centred_by_query, sum_of_moments
 from rankwright.data.part import Part
 from rankwright.engines.engine import Engine
 from rankwright.judgments.judgments import Judgments
@@ -22,6 +23,8 @@ class CentredSums:
         self.engine = engine
         self.n_queries, self.n_documents, self.n_features = engine.n_queries, engine.n_documents, engine.n_features
         self.offsets, self.is_sparse = engine.offsets, engine.is_sparse
+        # CSR may be far smaller than the square of its sides, and data whose parts do not stay are not in memory.
+        self.has_little_room = engine.is_sparse or not engine.keeps
 
     @property
     def passes(self) -> int:
@@ -43,7 +46,7 @@ class CentredSums:
     @cached_property
     def target(self) -> Array:
         """ŷ, each query's documents together."""
-        target: Array = self.engine.per_query(_target, reads=False)
+        target: Array = self.engine.per_query(target_step, reads=False)
         return target
 
     def centre(self, values: npt.NDArray[Any]) -> Array:
@@ -56,28 +59,32 @@ class CentredSums:
         return norms
 
     def moments(self) -> Moments:
-        """X̂ᵀX̂ and X̂ᵀŷ."""
+        """X̂ᵀX̂ and X̂ᵀŷ, summed up when they are asked for first."""
+        return self._summed_moments
+
+    @cached_property
+    def _summed_moments(self) -> Moments:
         moments: Moments = self.engine.sum(_moments)
         return moments
 
     def residual_products(self, weights: Array) -> Array:
         """X̂ᵀ(ŷ − X̂w) for every column w of ``weights``, from the data themselves."""
-        products: Array = self.engine.sum(_residual_products, weights)
+        products: Array = self.engine.sum(residual_products_step, weights)
         return products
 
     def gram_times(self, columns: Array) -> Array:
         """X̂ᵀX̂V."""
-        products: Array = self.engine.sum(_gram_times, columns)
+        products: Array = self.engine.sum(gram_times_step, columns)
         return products
 
     def target_products(self) -> Array:
         """X̂ᵀŷ."""
-        products: Array = self.engine.sum(_target_products)
+        products: Array = self.engine.sum(target_products_step)
         return products
 
     def matrix(self) -> Array:
         """X̂ as one array, for data with few documents; dense only."""
-        matrix: Array = self.engine.per_query(_matrix)
+        matrix: Array = self.engine.per_query(matrix_step)
         return matrix
 
     def inner_products(self) -> Array:
@@ -86,10 +93,22 @@ class CentredSums:
         product: Any = x @ x.T
         return np.asarray(product.toarray() if self.is_sparse else product)
 
-    def moments_without(self, q: int) -> Moments:
-        """X̂ᵀX̂ and X̂ᵀŷ over all queries but one, without subtracting anything."""
-        moments: Moments = self.engine.sum(_moments_without, q)
-        return moments
+    def moments_without(self, which: Sequence[int]) -> list[Moments]:
+        """X̂ᵀX̂ and X̂ᵀŷ over all queries but one, for each of some queries, in one pass and without subtracting.
+
+        The others are summed up once; to them come those of the some that are not left out.
+        """
+        others = Moments(np.zeros((self.n_features, self.n_features)), np.zeros(self.n_features))
+        own: dict[int, Moments] = {}
+        for of_part, of_queries in self.engine.each(_moments_without, which):
+            others = sum_of_moments(others, of_part)
+            own.update(of_queries)
+        return [sum_of_moments(others, *(own[p] for p in which if p != q)) for q in which]
+
+    def moments_and_norms(self) -> tuple[Moments, Array]:
+        """X̂ᵀX̂ and X̂ᵀŷ, and c^q of each query, in one pass."""
+        moments, norms = self.engine.sum(_moments_and_norms)
+        return moments, np.concatenate(norms)
 
     # What greedy selection asks
 
@@ -144,7 +163,8 @@ def _feature_bytes(part: Part) -> int:
     return int(part.x.data.nbytes if part.is_sparse else part.x.nbytes)
 
 
-def _target(part: Part) -> Array:
+def target_step(part: Part) -> Array:
+    """ŷ."""
     return part.centred.target
 
 
@@ -156,19 +176,27 @@ def _moments(part: Part) -> Moments:
     return part.centred.moments()
 
 
-def _residual_products(part: Part, weights: Array) -> Array:
+def _moments_and_norms(part: Part) -> tuple[Moments, list[Array]]:
+    return part.centred.moments(), [part.centred.norms()]  # the sum of lists is one behind the other
+
+
+def residual_products_step(part: Part, weights: Array) -> Array:
+    """X̂ᵀ(ŷ − X̂w)."""
     return part.centred.residual_products(weights)
 
 
-def _gram_times(part: Part, columns: Array) -> Array:
+def gram_times_step(part: Part, columns: Array) -> Array:
+    """X̂ᵀX̂V."""
     return part.centred.transposed_product(part.centred.product(columns))
 
 
-def _target_products(part: Part) -> Array:
+def target_products_step(part: Part) -> Array:
+    """X̂ᵀŷ."""
     return part.centred.transposed_product(part.centred.target[:, None])[:, 0]
 
 
-def _matrix(part: Part) -> Array:
+def matrix_step(part: Part) -> Array:
+    """X̂."""
     return part.centred.matrix()
 
 
@@ -184,9 +212,11 @@ def _stacked(matrices: Any) -> Any:
     return sp.vstack(list(matrices), format="csr")
 
 
-def _moments_without(part: Part, q: int) -> Moments:
-    own = q - part.first_query
-    return part.centred.moments_without(own if 0 <= own < part.n_queries else -1)
+def _moments_without(part: Part, which: Sequence[int]) -> tuple[Moments, dict[int, Moments]]:
+    """Those of a part's queries without some, and of each of these."""
+    own = part.places_of(which)
+    others = part.centred.moments_without(own.values()) if own else part.centred.moments()
+    return others, {q: part.centred.query_moments_of(place) for q, place in own.items()}
 
 
 def _products_per_pass(part: Part) -> int:

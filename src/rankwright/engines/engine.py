@@ -30,6 +30,7 @@ class Engine(ABC):
     is_sparse : whether features are CSR
     passes : how often the features have been read as a whole
     keeps : whether parts stay in memory, with what they have computed
+    memory : the limit of memory in bytes, if there is one; states of parts beyond a quarter of it lie on disk
     """
 
     n_features: int
@@ -37,6 +38,7 @@ class Engine(ABC):
     is_sparse: bool
     passes: int = 0
     keeps: bool = False
+    memory: int | None = None
 
     @property
     def n_queries(self) -> int:

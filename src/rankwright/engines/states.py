@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -75,25 +75,25 @@ class _FiledState(State):
     def __init__(self, state: State, folder: Path, numbers: Iterator[int]) -> None:
         super().__init__(state.offsets, state.first_query)
         self._folder, self._numbers = folder, numbers
-        self._files: dict[str, _File] = {}
-        self._mapped: dict[str, npt.NDArray[Any]] = {}
+        self._files: dict[Hashable, _File] = {}
+        self._mapped: dict[Hashable, npt.NDArray[Any]] = {}
         self.update(state)
 
-    def __missing__(self, name: str) -> npt.NDArray[Any]:
+    def __missing__(self, name: Hashable) -> npt.NDArray[Any]:
         self[name] = self._mapped[name] = self._files[name].mapped()
         return self[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: Hashable, default: Any = None) -> Any:
         """As of other dictionaries."""
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 - this is what get is made of
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name in self._files
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Hashable]:
         return iter({**dict.fromkeys(self._files), **dict.fromkeys(super().__iter__())})
 
-    def __delitem__(self, name: str) -> None:
+    def __delitem__(self, name: Hashable) -> None:
         if super().__contains__(name):
             super().__delitem__(name)
         if name in self._files:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.checks import check_choice, check_probability
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.evaluation import Ranker, evaluate, json_number
 from rankwright.evaluation.judged import judged_queries
@@ -38,7 +38,7 @@ _TESTS: dict[str, Callable[[Values, Values], float]] = {
 
 def compare(
     systems: Mapping[str, npt.ArrayLike | Ranker],
-    queries: Queries | Supervision | npt.ArrayLike,
+    queries: AnyQueries | Supervision | npt.ArrayLike,
     measure: str | Measure = "ndcg@10",
     *,
     convention: str | Convention = "default",
@@ -56,7 +56,7 @@ def compare(
     Parameters
     ----------
     systems : name → scores or ranker
-    queries : Queries, or the grades of all documents
+    queries : Queries, in memory or read from files, or the grades of all documents
         With grades, systems are scores, and ``qid`` or ``group`` says which query each row belongs to.
     baseline : the name of the system that the others are tested against; None: the best one
     test : "wilcoxon" (signed ranks, as in paper L, §5.1) or "randomisation" (paired sign flips)
@@ -76,7 +76,7 @@ def compare(
 
 
 def _values(
-    name: str, system: npt.ArrayLike | Ranker, queries: Queries, measure: Measure, convention: str | Convention
+    name: str, system: npt.ArrayLike | Ranker, queries: AnyQueries, measure: Measure, convention: str | Convention
 ) -> Values:
     try:
         return evaluate(system, queries, measure, convention).values[measure]

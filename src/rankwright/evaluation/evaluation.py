@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError
 from rankwright.evaluation.judged import judged_queries
 from rankwright.evaluation.per_query import measure_values
@@ -37,7 +39,7 @@ class Ranker(Protocol):
 
 def evaluate(
     scores_or_ranker: npt.ArrayLike | Ranker,
-    queries: Queries | Supervision | npt.ArrayLike,
+    queries: AnyQueries | Supervision | npt.ArrayLike,
     measures: str | Measure | Iterable[str | Measure] = "ndcg@10, map",
     convention: str | Convention = "default",
     *,
@@ -50,7 +52,7 @@ def evaluate(
     ----------
     scores_or_ranker : array with one score per row of ``queries``, or an object with ``predict(X)``
         A higher score is a better place. Infinite scores are allowed, NaN is not. A ranker needs Queries.
-    queries : Queries, or the grades of all documents
+    queries : Queries, in memory or read from files, or the grades of all documents
         Arrays, lists and columns of frames are taken by position: row i of each is the same document.
     measures : such as ``[nDCG @ 10, AP]`` or ``"ndcg@10, map"``
     convention : a name from ``CONVENTIONS`` or a Convention
@@ -70,18 +72,48 @@ def evaluate(
     >>> rw.evaluate([3.0, 2.0, 1.0, 0.5, 0.5], [2, 0, 1, 0, 1], "map", qid=[1, 1, 1, 2, 2]).values[rw.AP]
     array([0.83333333, 0.75      ])
     """
-    scores: npt.ArrayLike
-    queries = judged_queries([scores_or_ranker], queries, qid, group)
-    if isinstance(scores_or_ranker, Ranker):
-        by_name = getattr(scores_or_ranker, "predicts_queries", False)
-        scores = scores_or_ranker.predict(queries if by_name else queries.X)
-    else:
-        scores = scores_or_ranker
-    if queries.n_queries == 0:
+    judged = judged_queries([scores_or_ranker], queries, qid, group)
+    return evaluate_parts(_scored(scores_or_ranker, judged), judged.query_ids, measures, convention)
+
+
+def evaluate_parts(
+    scored: Iterable[tuple[npt.ArrayLike, Queries]],
+    query_ids: npt.NDArray[Any],
+    measures: str | Measure | Iterable[str | Measure],
+    convention: str | Convention,
+) -> Evaluation:
+    """The same of queries that come in parts, each with the scores of its documents, one part at a time."""
+    if len(query_ids) == 0:
         raise DataError("there are no queries to evaluate")
-    chosen = convention_of(convention)
-    values = measure_values(scores, queries.judgments, measures_of(measures), chosen)
-    return Evaluation(queries.query_ids, values, chosen)
+    chosen, wanted = convention_of(convention), measures_of(measures)
+    values: dict[Measure, list[Values]] = {measure: [] for measure in wanted}
+    for scores, queries in scored:
+        for measure, of_part in measure_values(scores, queries.judgments, wanted, chosen).items():
+            values[measure].append(of_part)
+    return Evaluation(query_ids, {measure: np.concatenate(parts) for measure, parts in values.items()}, chosen)
+
+
+def _scored(scores_or_ranker: npt.ArrayLike | Ranker, queries: AnyQueries) -> Iterator[tuple[npt.ArrayLike, Queries]]:
+    """The parts of queries with their scores."""
+    if isinstance(scores_or_ranker, Ranker):
+        for part in parts_of(queries):
+            yield _predicted(scores_or_ranker, part), part
+        return
+    if isinstance(queries, Queries):
+        yield scores_or_ranker, queries
+        return
+    scores = np.asarray(scores_or_ranker)
+    if len(scores) != queries.n_documents:
+        raise DataError(f"there are {len(scores):,} scores for {queries.n_documents:,} documents")
+    first = 0
+    for part in queries.parts():
+        yield scores[first : first + part.n_documents], part
+        first += part.n_documents
+
+
+def _predicted(ranker: Ranker, queries: Queries) -> npt.ArrayLike:
+    by_name = getattr(ranker, "predicts_queries", False)
+    return ranker.predict(queries if by_name else queries.X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.engines.driver import of_runs
 from rankwright.judgments.judgments import Judgments
-from rankwright.machine.threads import runs_for_threads, side_by_side
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure, Values
 from rankwright.measures.ranked import RankedQueries, checked_scores
@@ -27,5 +27,5 @@ def measure_values(
         ranked = RankedQueries(checked[rows if order is None else order[rows]], judgments.run(*run))
         return [measure.compute(ranked, convention) for measure in chosen]
 
-    parts = side_by_side(of_run, runs_for_threads(offsets) or [(0, 0)])
+    parts = of_runs(of_run, offsets)
     return {measure: np.concatenate(values) for measure, *values in zip(chosen, *parts, strict=True)}

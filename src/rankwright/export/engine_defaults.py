@@ -10,20 +10,13 @@ import numpy as np
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps, Term
 
-# How the definition of a feature is given a default.
-_WHERE = {
-    "solr": 'Solr: "defaultValue" of a FieldValueFeature',
-    "elasticsearch": 'Elasticsearch: "missing" of field_value_factor',
-    "opensearch": 'OpenSearch: "missing" of field_value_factor',
-    "ranklib": "RankLib: write it into the file of documents",
-}
 _LARGEST = float(np.finfo(np.float32).max)
 _OTHERS = "SQL, Vespa, ONNX and Python can"
 
 
-def check_weights_suffice(content: Linear | Stumps, to: str) -> None:
-    """Refuse what a target that only multiplies cannot compute, and tell which defaults it needs."""
-    if to not in _WHERE or isinstance(content, Stumps):
+def check_weights_suffice(content: Linear | Stumps, to: str, where: str) -> None:
+    """Refuse what a target that only multiplies cannot compute, and tell which defaults it needs, and ``where``."""
+    if isinstance(content, Stumps):
         return
     for term in content.terms():
         if term.transform is not None:
@@ -42,13 +35,13 @@ def check_weights_suffice(content: Linear | Stumps, to: str) -> None:
             "missing values filled in by the mean of all documents (--missing mean)"
         )
     if content.missing:
-        _tell_defaults(content.terms(), to)
+        _tell_defaults(content.terms(), to, where)
 
 
-def _tell_defaults(terms: Sequence[Term], to: str) -> None:
+def _tell_defaults(terms: Sequence[Term], to: str, where: str) -> None:
     told = ", ".join(f"{term.feature.name} {term.default:.9g}" for term in terms)
     warnings.warn(
         f"a model of {to} has no place for missing values: give each feature that may be missing its default value "
-        f"in its own definition ({_WHERE[to]}): {told}",
+        f"in its own definition ({where}): {told}",
         stacklevel=4,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
 
@@ -24,20 +24,43 @@ from rankwright.export.sql import to_sql
 from rankwright.export.vespa import to_vespa
 from rankwright.models.scorer import Scorer
 
-# What each target writes, and which parameters it takes.
-_WRITERS: dict[str, tuple[Callable[..., str | bytes], tuple[str, ...]]] = {
-    "solr": (to_solr, ("name", "store")),
-    "elasticsearch": (to_elasticsearch, ("name", "feature_set")),
-    "opensearch": (to_elasticsearch, ("name", "feature_set")),
-    "vespa": (to_vespa, ("name",)),
-    "sql": (to_sql, ("table", "dialect", "nulls", "query_column")),
-    "onnx": (to_onnx, ("name", "dtype")),
-    "ranklib": (to_ranklib, ()),
-    "python": (to_python, ("name",)),
+
+class Target(NamedTuple):
+    """Where a model may go: who writes it of its content, with which parameters of `export_model`, and what it lacks.
+
+    A writer that does not know features ``by_name`` is told which names were ``mapped``. A target that only multiplies
+    must be given what stands for missing values: ``default`` says where.
+    """
+
+    write: Callable[..., str | bytes]
+    takes: tuple[str, ...] = ()
+    by_name: bool = True
+    has_intercept: bool = True
+    default: str | None = None
+
+
+TARGETS: dict[str, Target] = {
+    "solr": Target(
+        to_solr, ("name", "store"), has_intercept=False, default='Solr: "defaultValue" of a FieldValueFeature'
+    ),
+    "elasticsearch": Target(
+        to_elasticsearch,
+        ("name", "feature_set"),
+        has_intercept=False,
+        default='Elasticsearch: "missing" of field_value_factor',
+    ),
+    "opensearch": Target(
+        to_elasticsearch,
+        ("name", "feature_set"),
+        has_intercept=False,
+        default='OpenSearch: "missing" of field_value_factor',
+    ),
+    "vespa": Target(to_vespa, ("name",), by_name=False),
+    "sql": Target(to_sql, ("table", "dialect", "nulls", "query_column")),
+    "onnx": Target(to_onnx, ("name", "dtype")),
+    "ranklib": Target(to_ranklib, by_name=False, default="RankLib: write it into the file of documents"),
+    "python": Target(to_python, ("name",)),
 }
-TARGETS = tuple(_WRITERS)
-_NOT_BY_NAME = ("vespa", "ranklib")
-_WITHOUT_INTERCEPT = ("solr", "elasticsearch", "opensearch")
 
 
 def export_model(
@@ -102,10 +125,9 @@ def export_model(
     )
     """
     check_choice("to", to, TARGETS)
-    writer, takes = _WRITERS[to]
+    target = TARGETS[to]
     options = _given(
         to,
-        takes,
         name=name,
         store=store,
         feature_set=feature_set,
@@ -115,14 +137,15 @@ def export_model(
         query_column=query_column,
         dtype=dtype,
     )
-    if "name" in takes:
+    if "name" in target.takes:
         options["name"] = check_text("rankwright" if name is None else name, "name")
     content = content_of(model, scaler, features)
-    check_weights_suffice(content, to)
-    if to in _NOT_BY_NAME:
+    if target.default is not None:
+        check_weights_suffice(content, to, target.default)
+    if not target.by_name:
         options["mapped"] = frozenset((features or {}).values())
-    written = writer(content, **options)
-    if to in _WITHOUT_INTERCEPT:
+    written = target.write(content, **options)
+    if not target.has_intercept:
         _tell_of_intercept(content, to)
     if out is not None:
         with atomic_path(out) as temporary:
@@ -132,13 +155,13 @@ def export_model(
 
 def takers_of(parameter: str) -> tuple[str, ...]:
     """The targets that take a parameter."""
-    return tuple(target for target, (_, takes) in _WRITERS.items() if parameter in takes)
+    return tuple(name for name, target in TARGETS.items() if parameter in target.takes)
 
 
-def _given(to: str, takes: tuple[str, ...], **options: Any) -> dict[str, Any]:
+def _given(to: str, **options: Any) -> dict[str, Any]:
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
-        if option not in takes:
+        if option not in TARGETS[to].takes:
             raise ParameterError(f"{option} is for {', '.join(takers_of(option))}, not for {to}")
     return given
 

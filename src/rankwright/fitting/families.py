@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.evaluation.tables import regularisation
 from rankwright.fitting.data import of_columns
 from rankwright.measures.measure import Measure
@@ -61,11 +61,11 @@ class Family(ABC):
     n_wider: ClassVar[int]  # so many more λ are tried at a time where the best one is at an end of its grid
 
     @abstractmethod
-    def settings(self, queries: Queries) -> list[Setting]:
+    def settings(self, queries: AnyQueries) -> list[Setting]:
         """What to try, from all training queries: the same for every part of them."""
 
     @abstractmethod
-    def weights(self, queries: Queries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
+    def weights(self, queries: AnyQueries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
         """The weights (settings × features) that these queries give."""
 
     def beyond(self, settings: Sequence[Setting], end: End) -> list[Setting]:
@@ -81,17 +81,15 @@ class Family(ABC):
 class _LambdaPath(Family):
     """A ranker whose only setting is λ."""
 
-    def settings(self, queries: Queries) -> list[Setting]:
+    def settings(self, queries: AnyQueries) -> list[Setting]:
         """A grid of λ."""
         return [Setting(float(alpha)) for alpha in self._grid(queries)]
 
-    def weights(self, queries: Queries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
+    def weights(self, queries: AnyQueries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
         """The whole path at once."""
-        ranker = self._for(queries, search(*(setting.alpha for setting in settings)))
+        alphas = [setting.alpha for setting in settings]
         with _quiet():
-            # Validation queries spare it cross-validation; what they say is not looked at.
-            ranker.fit(queries, valid=queries[:1], **self._watched(progress))
-        weights: Array = ranker.path_.weights
+            weights: Array = self._for(queries, search(*alphas)).path(queries, alphas, **self._watched(progress))
         return weights
 
     def _watched(self, progress: Tell | None) -> dict[str, Any]:
@@ -99,10 +97,10 @@ class _LambdaPath(Family):
         return {}
 
     @abstractmethod
-    def _grid(self, queries: Queries) -> Array:
+    def _grid(self, queries: AnyQueries) -> Array:
         """Values of λ, ascending."""
 
-    def _for(self, queries: Queries, alpha: Search) -> Any:
+    def _for(self, queries: AnyQueries, alpha: Search) -> Any:
         """The ranker with these values of λ, to be trained on these queries."""
         return self.ranker(alpha=alpha, measures=self.measure, convention=self.convention)
 
@@ -110,7 +108,7 @@ class _LambdaPath(Family):
 class _ClosedForm(_LambdaPath):
     n_wider = 4
 
-    def _grid(self, queries: Queries) -> Array:
+    def _grid(self, queries: AnyQueries) -> Array:
         return _ALPHAS
 
 
@@ -136,12 +134,12 @@ class Greedy(Family):
     name, title, ranker = "greedy-rankrls", "greedy RankRLS", GreedyRankRLS
     n_wider = 1
 
-    def settings(self, queries: Queries) -> list[Setting]:
+    def settings(self, queries: AnyQueries) -> list[Setting]:
         """Five λ, each with up to 30 features."""
         most = max(1, min(_MOST_FEATURES, int(varies_within_queries(queries).sum())))
         return [Setting(float(alpha), k) for alpha in _FEW_ALPHAS for k in range(1, most + 1)]
 
-    def weights(self, queries: Queries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
+    def weights(self, queries: AnyQueries, settings: Sequence[Setting], progress: Tell | None = None) -> Array:
         """One selection for each λ has the weights of all numbers of features.
 
         A feature that is constant within queries can have no weight. It is no candidate: it would count as one of k
@@ -168,7 +166,7 @@ class _Iterative(_LambdaPath):
 
     n_wider = 2
 
-    def _grid(self, queries: Queries) -> Array:
+    def _grid(self, queries: AnyQueries) -> Array:
         return self._for(queries, search()).alpha_grid(queries)[::2]  # type: ignore[no-any-return]
 
     def _watched(self, progress: Tell | None) -> dict[str, Any]:
@@ -180,7 +178,7 @@ class PairwiseHinge(_Iterative):
 
     name, title, ranker = "ranksvm", "RankSVM", RankSVM
 
-    def _for(self, queries: Queries, alpha: Search) -> Any:
+    def _for(self, queries: AnyQueries, alpha: Search) -> Any:
         return RankSVM(alpha, weights="per-query", measures=self.measure, convention=self.convention, tol=_TOL)
 
 
@@ -189,7 +187,7 @@ class OrderPreserving(_Iterative):
 
     name, title, ranker = "order-preserving", "order-preserving", OrderPreservingRanker
 
-    def _for(self, queries: Queries, alpha: Search) -> Any:
+    def _for(self, queries: AnyQueries, alpha: Search) -> Any:
         return OrderPreservingRanker(alpha, measures=self.measure, convention=self.convention, tol=_TOL)
 
 
@@ -201,7 +199,7 @@ class Structured(_Iterative):
 
     name, title, ranker = "structured", "structured", StructuredRanker
 
-    def _for(self, queries: Queries, alpha: Search) -> Any:
+    def _for(self, queries: AnyQueries, alpha: Search) -> Any:
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
         is_bounded = self.measure.name == "nDCG" or (self.measure.name == "AP" and self.measure.cutoff is None)
         near = RankRLS(search(*_ALPHAS), **told).fit(queries).coef_

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwright.checks import check_positive, check_probability, check_whole
+from rankwright.checks import check_choice, check_positive, check_probability, check_whole
 from rankwright.data.as_queries import as_parts
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
 from rankwright.fitting.families import FAMILIES
 from rankwright.fitting.job import Job
-from rankwright.fitting.preparing import Auto
+from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS, Auto
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult
 from rankwright.fitting.work import Work
@@ -94,29 +94,62 @@ def fit(
     >>> result.model, result.evaluated_on
     (LinearModel(RankRLS, 8 features, 8 with a weight), 'test')
     """
-    check_probability("delta", delta)
-    check_whole("folds", folds, 2)
-    if budget is not None:
-        check_positive("budget", budget)
+    options = checked_options(
+        measure=measure,
+        rankers=rankers,
+        folds=folds,
+        rule=rule,
+        convention=convention,
+        baseline=baseline,
+        missing=missing,
+        transform=transform,
+        delta=delta,
+        budget=budget,
+        seed=seed,
+    )
     columns = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
     queries, others = as_parts(train, columns, validation=valid, test=test)
     given = {"train": queries, "valid": others["validation"], "test": others["test"]}
-    options: dict[str, Any] = {
+    given_queries = {role: each for role, each in given.items() if each is not None}
+    request = Request(given_queries, {**options, "costs": costs})
+    return Job(request, work or Work(None, ""), progress).run()
+
+
+def checked_options(
+    *,
+    measure: Any,
+    rankers: Any,
+    folds: Any,
+    rule: Any,
+    convention: Any,
+    missing: Any,
+    transform: Any,
+    delta: Any,
+    budget: Any,
+    seed: Any,
+    **others: Any,
+) -> dict[str, Any]:
+    """The options of `fit` as a `Request` takes them; what can be found wrong without queries is refused here."""
+    check_probability("delta", delta)
+    check_whole("folds", folds, 2)
+    check_whole("seed", seed, 0)
+    if budget is not None:
+        check_positive("budget", budget)
+    check_choice("missing", missing, MISSING_OPTIONS)
+    check_choice("transform", transform, TRANSFORM_OPTIONS)
+    return {
         "measure": one_measure(measure),
-        "rankers": _checked_rankers(rankers),
+        "rankers": _checked_rankers(RANKERS if rankers is None else rankers),
         "folds": folds,
         "rule": checked_rule(rule),
         "convention": convention_of(convention),
-        "baseline": baseline,
-        "costs": costs,
         "missing": missing,
         "transform": transform,
         "delta": delta,
         "budget": budget,
         "seed": seed,
+        **others,
     }
-    request = Request({role: each for role, each in given.items() if each is not None}, options)
-    return Job(request, work or Work(None, ""), progress).run()
 
 
 def _checked_rankers(rankers: Sequence[str]) -> list[str]:

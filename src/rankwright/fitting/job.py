@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.arrays import finite_numbers
-from rankwright.data.fingerprints import query_fingerprints
+from rankwright.data.part import Part
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
+from rankwright.engines import engine_of
 from rankwright.errors import DataError
-from rankwright.evaluation.evaluation import evaluate
 from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
@@ -27,6 +28,8 @@ from rankwright.fitting.work import Arrays, Work
 from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import linear_scores
 from rankwright.progress import Progress, Tell, part_of
+from rankwright.rankers.first_look import FirstLook
+from rankwright.selection.judging import Judge
 from rankwright.types import Array
 
 _MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end
@@ -41,19 +44,16 @@ class Job:
         self.measure, self.convention, self.rule = (self.options[name] for name in ("measure", "convention", "rule"))
         self.train, self.valid = request.queries["train"], request.queries.get("valid")
         self.test = request.queries.get("test")
-        self._check_queries()
+        looks = self._look_at_queries()
         self.costs = _checked_costs(self.options["costs"], self.train.n_features)
-        self.seen = {
-            "train": [query_fingerprints(self.train)],
-            "valid": [] if self.valid is None else [query_fingerprints(self.valid)],
-        }
+        self.seen = {role: [looks[role].fingerprints] if role in looks else [] for role in ("train", "valid")}
         self.hows = preparations_of(request.queries, self.options["missing"], self.options["transform"])
         self.n_splits = min(self.options["folds"], self.train.n_queries) if self.valid is None else 1
         self.done, self.total = 0, self._n_parts()
 
-    def _check_queries(self) -> None:
+    def _look_at_queries(self) -> dict[str, FirstLook]:
         """Refuse queries that cannot be learned from, or judged by, before any work is done."""
-        FitData.check(self.train, self.valid)
+        looks = FitData.look_at(self.train, self.valid)
         if self.valid is None:
             self._check_counted("the training data", self.train, least=2)
         else:
@@ -62,6 +62,7 @@ class Job:
             check_grades("the test data", self.test)
             check_same_features("the test data", self.test, self.train)
             self._check_counted("the test data", self.test, least=1)
+        return looks
 
     def _prepared(self, how: How) -> FitData:
         return FitData.of(self.train, self.valid, how, self.options["folds"], self.options["seed"])
@@ -83,9 +84,10 @@ class Job:
         chosen = self.hows[choose_preparation(tried, self.measure, self.rule)]
         return data if data.how == chosen else self._prepared(chosen), tuple(tried)
 
-    def _check_counted(self, name: str, queries: Queries, least: int) -> None:
+    def _check_counted(self, name: str, queries: AnyQueries, least: int) -> None:
         """Refuse to judge by so few queries that there is no mean, or no standard error of it."""
-        values = evaluate(np.zeros(queries.n_documents), queries, self.measure, self.convention).values[self.measure]
+        tied = np.zeros(queries.n_documents)
+        values = measure_values(tied, queries.judgments, [self.measure], self.convention)[self.measure]
         counted = int(np.count_nonzero(~np.isnan(values)))
         if counted < least:
             raise DataError(
@@ -139,7 +141,6 @@ class Job:
             selection=self._selection(entries, judged),
             left_out=tuple(left_out),
             request=self.request,
-            job=self.work.job,
         )
 
     # Judging
@@ -215,10 +216,7 @@ class Job:
         self, family: Family, data: FitData, split: Split, settings: Sequence[Setting], progress: Tell | None
     ) -> Arrays:
         weights = _weights(family, data, split.train, settings, progress)
-        scores = linear_scores(split.judged.X, weights.T).T
-        judgments = split.judged.judgments
-        by_setting = (measure_values(row, judgments, [self.measure], self.convention) for row in scores)
-        values = np.stack([values[self.measure] for values in by_setting])
+        values = Judge([self.measure], self.convention).values(split.judged, weights)[:, :, 0].T
         used = data.by.used_features(weights)
         selected = {"selected": _columns_with_weights(weights)} if isinstance(family, Greedy) else {}
         return {"values": values, "costs": used @ self.costs, "n_features": used.sum(axis=1), **selected}
@@ -263,23 +261,22 @@ class Job:
 
     def _held_out_ranker(self, entry: Entry) -> tuple[Array, Array]:
         """Scores of each judged query by the chosen ranker trained without it, and the weights of each split."""
-        scores = np.empty(self.data.judged.n_documents)
+        judged = self.data.judged
+        scores = np.empty(judged.n_documents)
         weights = []
-        codes = self.data.judged.grouping.codes
         for number, split in enumerate(self.data.splits(), start=1):
             name = f"{entry.family.name}-scores-{split.name}"
             what = f"{entry.family.title}, scores{self._of_splits(number)}"
             kept = self._part(self.data, name, what, partial(self._score_split, entry, split))
-            scores[np.isin(codes, split.positions)] = kept["scores"]
+            scores[_rows_of(judged, split.positions)] = kept["scores"]
             weights.append(kept["weights"])
         return scores, np.stack(weights)
 
     def _score_split(self, entry: Entry, split: Split, progress: Tell | None) -> Arrays:
-        """Weights, and scores of the judged rows in the order that they stand in among all rows."""
+        """Weights, and scores of the judged documents, query by query."""
         weights = _weights(entry.family, self.data, split.train, [entry.setting], progress)[0]
-        judged = self.data.judged
-        rows = np.isin(judged.grouping.codes, split.positions)
-        return {"scores": linear_scores(judged.X[rows], weights), "weights": weights}
+        scores = engine_of(split.judged).per_query(_scores, weights)
+        return {"scores": scores, "weights": weights}
 
     def _part(self, data: FitData, name: str, what: str, compute: Callable[[Tell | None], Arrays]) -> Arrays:
         """A part of the work by its name: computed, or kept from before. Progress is told what it is."""
@@ -293,8 +290,23 @@ class Job:
         return found
 
 
+def _scores(part: Part, weights: Array) -> Array:
+    """The score of each document, query by query."""
+    scores: Array = part.queries.grouping.gather(linear_scores(part.queries.X, weights))
+    return scores
+
+
+def _rows_of(queries: AnyQueries, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """The rows of the queries at some positions, query by query."""
+    is_taken = np.zeros(queries.n_queries, bool)
+    is_taken[positions] = True
+    places = np.flatnonzero(np.repeat(is_taken, queries.sizes))
+    order = queries.grouping.order if isinstance(queries, Queries) else None
+    return places if order is None else order[places]
+
+
 def _weights(
-    family: Family, data: FitData, queries: Queries, settings: Sequence[Setting], progress: Tell | None
+    family: Family, data: FitData, queries: AnyQueries, settings: Sequence[Setting], progress: Tell | None
 ) -> Array:
     """Weights (settings × columns) that some of the queries give."""
     weights = family.weights(queries, settings, progress)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from rankwright.checks import check_choice
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.preparation.heavy_tails import heavy_tailed
-from rankwright.preparation.missing import MISSING, MissingName, has_missing
+from rankwright.preparation.missing import MISSING, MissingName
+from rankwright.preparation.preparation import some_missing
 from rankwright.preparation.transforms import TRANSFORMS, TransformName
 from rankwright.selection.search import Estimate, estimate_of
 from rankwright.types import Array
@@ -60,16 +60,14 @@ class Tried:
 
 
 def preparations_of(
-    queries: Mapping[str, Queries], missing: MissingName | Auto, transform: TransformName | Auto
+    queries: Mapping[str, AnyQueries], missing: MissingName | Auto, transform: TransformName | Auto
 ) -> list[How]:
     """What to try, the simplest first: only what these data give a reason for, or what was asked for.
 
     Test queries give no reason to try anything; if values are missing in them alone, training still tells what stands
     for these.
     """
-    check_choice("missing", missing, MISSING_OPTIONS)
-    check_choice("transform", transform, TRANSFORM_OPTIONS)
-    with_holes = [role for role, part in queries.items() if has_missing(part.X)]
+    with_holes = [role for role, part in queries.items() if some_missing(part)]
     fillings: Sequence[Any] = [missing]
     if missing == "auto":
         fillings = MISSING if set(with_holes) - {"test"} else MISSING[:1]

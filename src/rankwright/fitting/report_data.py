@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,10 @@ import scipy.sparse as sp
 
 from rankwright.data.inspection import Inspection
 from rankwright.data.inspection_findings import findings_of
+from rankwright.data.part import Part
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
+from rankwright.engines import engine_of
 from rankwright.evaluation.comparison import Comparison
 from rankwright.evaluation.significance import bootstrap_interval, wilcoxon_test
 from rankwright.fitting.choice import Judged
@@ -90,24 +93,41 @@ def _without_nan(values: Array) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
+class _Shown(NamedTuple):
+    """A query in memory, query by query: as given, and with the columns that rankers see."""
+
+    given: Queries
+    columns: Queries
+
+
 class _Final:
     """The queries of the final figures, with the values of the chosen ranker and of the baseline."""
 
     def __init__(self, result: FitResult) -> None:
-        self._result, self._queries, self._columns = result, result.final_queries, result.final_columns
+        self._result, self._queries = result, result.final_queries
+        self._judgments = self._queries.judgments
         self._scores, self._baseline_scores = result.final_scores
         self.chosen, self.baseline = (result.values_of(scores, self._queries) for scores in result.final_scores)
         self.is_counted = ~np.isnan(self.chosen)
         self.ids, self.sizes = self._queries.query_ids, self._queries.sizes
         self.relevant = self._relevant_documents()
         self.sign = -1.0 if result.measure.lower_is_better else 1.0
+        self._shown = self._taken([*self.worst(), *self.most_changed(+1), *self.most_changed(-1)])
 
     def _relevant_documents(self) -> npt.NDArray[np.int64]:
         """How many documents of each query are relevant, as the measure has it."""
-        measure, grades = self._result.measure, self._queries.y
+        measure, grades = self._result.measure, self._judgments.y
         level = self._result.convention.but(**dict(measure.options)).relevant_from
         is_relevant = grades >= level if measure.name in _BINARY else grades > 0
-        return np.bincount(self._queries.grouping.codes[is_relevant], minlength=self._queries.n_queries)
+        return np.bincount(self._judgments.grouping.codes[is_relevant], minlength=self._queries.n_queries)
+
+    def _taken(self, positions: Sequence[int]) -> dict[int, _Shown]:
+        """The queries at some positions in memory, with features as they were given and as rankers see them."""
+        if not positions:
+            return {}
+        places = np.unique(positions)
+        given, columns = (_in_memory(of[places]) for of in (self._queries, self._result.final_columns))
+        return {int(q): _Shown(given[k], columns[k]) for k, q in enumerate(places)}
 
     @property
     def gains(self) -> Array:
@@ -129,17 +149,20 @@ class _Final:
 
     def detail(self, query: int) -> dict[str, Any]:
         """A query with its documents, by rank."""
-        rows = np.flatnonzero(self._queries.grouping.codes == query)
-        grades, scores = self._queries.y[rows], self._scores[rows]
+        grouping, shown = self._judgments.grouping, self._shown[query]
+        rows = np.arange(*grouping.offsets[query : query + 2])
+        rows = rows if grouping.order is None else grouping.order[rows]
+        grades, scores = shown.given.y, self._scores[rows]
         ranks, before, ideal = (_places(values) for values in (scores, self._baseline_scores[rows], grades))
-        contributions = self._contributions(query, rows)
+        contributions = self._contributions(query, shown.columns.X)
         names = self._queries.feature_names if len(rows) else ()
+        doc_ids = shown.given.doc_ids
         documents = []
         for i in np.argsort(-scores, kind="stable"):
             top = np.argsort(-np.abs(contributions[i]), kind="stable")[:_SHOWN_FEATURES]
             documents.append(
                 {
-                    "document": self._name(int(rows[i])),
+                    "document": f"row {rows[i]}" if doc_ids is None else str(doc_ids[i]),
                     "grade": float(grades[i]),
                     "ranks": ranks[i].tolist(),
                     "baseline_ranks": before[i].tolist(),
@@ -151,18 +174,13 @@ class _Final:
         value, baseline = float(self.chosen[query]), float(self.baseline[query])
         return {"query": str(self.ids[query]), "value": value, "baseline": baseline, "documents": documents}
 
-    def _contributions(self, query: int, rows: npt.NDArray[np.intp]) -> Array:
+    def _contributions(self, query: int, x: Any) -> Array:
         """w_j (x_ij − x̄_j) of each document and feature, by the weights that ranked the query.
 
         x is prepared, and what a feature adds by being missing counts as its own.
         """
-        x = self._columns.X[rows]
         dense = (x.toarray() if sp.issparse(x) else x).astype(np.float64)
         return self._result.data.by.of_features(self._result.final_weights(query) * (dense - dense.mean(axis=0)))
-
-    def _name(self, row: int) -> str:
-        ids = self._queries.doc_ids
-        return f"row {row}" if ids is None else str(ids[row])
 
 
 def _places(values: Array) -> npt.NDArray[np.int64]:
@@ -216,7 +234,8 @@ def _cost(result: FitResult) -> dict[str, Any]:
 
 def _scoring_seconds(result: FitResult) -> float:
     """The median time of a call that scores 1,000 documents whose features are in memory."""
-    queries = result.final_queries
+    enough = int(np.searchsorted(np.cumsum(result.final_queries.sizes), _TIMED_DOCUMENTS)) + 1
+    queries = _in_memory(result.final_queries[:enough])
     rows = np.resize(np.arange(queries.n_documents), _TIMED_DOCUMENTS)  # again from the first if there are fewer
     names = queries.feature_names if queries.has_feature_names else None
     documents = Queries(queries.X[rows], queries.y[rows], feature_names=names)
@@ -227,6 +246,11 @@ def _scoring_seconds(result: FitResult) -> float:
         result.model.predict(documents)
         seconds.append(time.perf_counter() - started)
     return float(np.median(seconds))
+
+
+def _in_memory(queries: AnyQueries) -> Queries:
+    """A few queries."""
+    return queries if isinstance(queries, Queries) else queries.in_memory()
 
 
 def leaderboard(result: FitResult) -> list[dict[str, Any]]:
@@ -332,7 +356,8 @@ def _preparation(result: FitResult) -> dict[str, Any] | None:
     by, formula = result.data.by, result.model.formula()
     if not result.tried and not by.transforms and by.filling is None:
         return None
-    counts = missing_counts(result.request.queries["train"].X) / max(1, result.data.train.n_documents)
+    missing = engine_of(result.request.queries["train"]).sum(_missing_counts)
+    counts = missing / result.data.train.n_documents
     names = result.data.train.feature_names
     told = [j for j in range(by.n_features) if j in by.transforms or counts[j] > 0]
     return {
@@ -356,6 +381,10 @@ def _preparation(result: FitResult) -> dict[str, Any] | None:
             for j in told
         ],
     }
+
+
+def _missing_counts(part: Part) -> npt.NDArray[np.int64]:
+    return missing_counts(part.queries.X)
 
 
 def _where_missing(formula: Formula, column: int) -> str:

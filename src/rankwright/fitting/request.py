@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwright._version import __version__
-from rankwright.data.queries import Queries
+from rankwright.data.parts import parts_of
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.fitting.work import fingerprint
 from rankwright.measures.conventions import CONVENTIONS, Convention
 from rankwright.measures.measure import Measure
@@ -25,7 +27,7 @@ NOT_IN_WORK = ("budget", "baseline", "delta")
 class Request:
     """The arguments of `fit`: queries by their role ("train", "valid", "test"), and all other options by name."""
 
-    queries: Mapping[str, Queries]
+    queries: Mapping[str, AnyQueries]
     options: Mapping[str, Any]
 
     @cached_property
@@ -71,13 +73,21 @@ def _told(value: Any) -> str:
     return f"[{', '.join(map(_told, value))}]" if is_several else repr(value)
 
 
-def _content_digest(queries: Queries) -> str:
-    """SHA-256 of features, grades, the queries of rows, and names of features."""
-    x: Any = queries.X
-    arrays = (x.data, x.indices, x.indptr) if sp.issparse(x) else (x,)
+def _content_digest(queries: AnyQueries) -> str:
+    """SHA-256 of features, grades, the queries of rows, and names of features: the same in memory and part by part."""
     names = queries.feature_names if queries.has_feature_names else ()
-    digest = hashlib.sha256(repr((x.shape, names)).encode())
-    for array in (*arrays, queries.y, queries.grouping.codes):
-        digest.update(array.dtype.str.encode())
-        digest.update(np.ascontiguousarray(array).data)
+    of_arrays: dict[str, Any] = defaultdict(hashlib.sha256)
+    n_queries = 0
+    for part in parts_of(queries):
+        x: Any = part.X
+        arrays = {"features": x.data if sp.issparse(x) else x}
+        if sp.issparse(x):
+            arrays |= {"columns": x.indices.astype(np.int64), "stored": np.diff(x.indptr).astype(np.int64)}
+        for name, array in {**arrays, "grades": part.y, "queries": part.grouping.codes + n_queries}.items():
+            of_arrays[name].update(array.dtype.str.encode() if n_queries == 0 else b"")
+            of_arrays[name].update(np.ascontiguousarray(array).data)
+        n_queries += part.n_queries
+    digest = hashlib.sha256(repr((queries.n_documents, queries.n_features, names)).encode())
+    for name, of_array in sorted(of_arrays.items()):
+        digest.update(name.encode() + of_array.digest())
     return digest.hexdigest()

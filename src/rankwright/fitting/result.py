@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.evaluation.comparison import Comparison
-from rankwright.evaluation.evaluation import evaluate
+from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import Baseline
 from rankwright.fitting.choice import Entry, GivenUp, Judged, choose_preparation, given_up
 from rankwright.fitting.data import FitData
@@ -62,7 +62,6 @@ class FitResult:
     left_out : rankers that were not tried to the end
     rule, delta : how the choice was made, and the probability that a certificate is wrong
     request : the arguments of the fit: queries as given, and options
-    job : the name of the work that it went on from, if any was kept
     """
 
     measure: Measure
@@ -77,18 +76,17 @@ class FitResult:
     baseline: Baseline
     data: FitData
     tried: tuple[Tried, ...]
-    test: Queries | None
+    test: AnyQueries | None
     held_out_scores: Array | None
     held_out_weights: Array | None
     selection: tuple[int, ...]
     left_out: tuple[LeftOut, ...]
     request: Request
-    job: str
 
     @property
     def fingerprint(self) -> str:
         """What tells this fit from any other: the same for the same data, options and version."""
-        return self.job or self.request.fingerprint
+        return self.request.fingerprint
 
     @property
     def model(self) -> LinearModel:
@@ -103,13 +101,13 @@ class FitResult:
         return "cross-validation" if self.data.valid is None else "validation"
 
     @property
-    def final_queries(self) -> Queries:
+    def final_queries(self) -> AnyQueries:
         """The queries of the final figures, with features as they were given."""
         given = self.request.queries
         return given["train" if self.data.valid is None else "valid"] if self.test is None else self.test
 
     @cached_property
-    def final_columns(self) -> Queries:
+    def final_columns(self) -> AnyQueries:
         """The same queries with columns as rankers see them."""
         return self.data.judged if self.test is None else self.data.by.prepared(self.test)
 
@@ -134,7 +132,8 @@ class FitResult:
     def held_out(self) -> Comparison:
         """The entries and the baseline on held-out queries, tested against the best."""
         values = {entry.family.title: entry.values for entry in self.entries}
-        return self._compared(self.data.judged, values)
+        judged = self.request.queries["train" if self.data.valid is None else "valid"]
+        return self._compared(judged, self.data.judged, values)
 
     @cached_property
     def on_test(self) -> Comparison | None:
@@ -142,22 +141,21 @@ class FitResult:
         if self.test is None:
             return None
         named = zip(self.entries, self.models, strict=True)
-        return self._compared(
-            self.final_columns, {e.family.title: self.values_of(m.predict(self.test), self.test) for e, m in named}
-        )
+        values = {entry.family.title: self.values_of(model.predict(self.test), self.test) for entry, model in named}
+        return self._compared(self.test, self.final_columns, values)
 
-    def _compared(self, columns: Queries, values: dict[str, Array]) -> Comparison:
-        values = values | {self.baseline_title: self.values_of(self.baseline.scores(columns), columns)}
-        return Comparison(self.measure, columns.query_ids, values, None, "wilcoxon", 0.05)
+    def _compared(self, queries: AnyQueries, columns: AnyQueries, values: dict[str, Array]) -> Comparison:
+        values = values | {self.baseline_title: self.values_of(self.baseline.scores(columns), queries)}
+        return Comparison(self.measure, queries.query_ids, values, None, "wilcoxon", 0.05)
 
     @property
     def baseline_title(self) -> str:
         """How the baseline is named in tables."""
         return f"single feature {self.baseline.name}"
 
-    def values_of(self, scores: Array, queries: Queries) -> Array:
+    def values_of(self, scores: Array, queries: AnyQueries) -> Array:
         """The measure of each query."""
-        return evaluate(scores, queries, self.measure, self.convention).values[self.measure]
+        return measure_values(scores, queries.judgments, [self.measure], self.convention)[self.measure]
 
     @cached_property
     def certificates(self) -> tuple[Certificate, Certificate] | None:
@@ -274,9 +272,9 @@ class FitResult:
     __repr__ = __str__
 
 
-def _is_same_ranking(scores: Array, others: Array, queries: Queries) -> bool:
+def _is_same_ranking(scores: Array, others: Array, queries: AnyQueries) -> bool:
     """Whether two rankers agree on every two documents of a query: which comes first, or that they are tied."""
-    codes = queries.grouping.codes
+    codes = queries.judgments.grouping.codes
     return np.array_equal(_places(scores, codes), _places(others, codes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ class Judgments:
     supervision: Supervision
     grouping: Grouping
     doc_ids: npt.NDArray[Any] | None = None
+    whole_of: Callable[[], Whole] | None = None  # of the queries that these are a part of, found out when asked for
 
     @property
     def n_queries(self) -> int:
@@ -49,13 +51,14 @@ class Judgments:
     @cached_property
     def whole(self) -> Whole:
         """Extremes of all queries, also of those that these are a part of."""
-        return Whole.of(self.supervision, self.grouping)
+        return Whole.of(self.supervision, self.grouping) if self.whole_of is None else self.whole_of()
 
     def within(self, whole: Whole) -> Judgments:
         """The same as a part of more queries."""
-        part = replace(self)
-        part.__dict__["whole"] = whole
-        return part
+        return replace(self, whole_of=lambda: whole)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_remade, (self.supervision, self.grouping, self.doc_ids, self.whole))
 
     def run(self, first: int, last: int) -> Judgments:
         """Those of queries first … last − 1, documents query by query, as a part of all."""
@@ -64,12 +67,16 @@ class Judgments:
             return self
         begin, end = int(offsets[first]), int(offsets[last])
         rows: Any = slice(begin, end) if order is None else order[begin:end]
-        run = Judgments(
+        return Judgments(
             self.supervision.take(rows),
             Grouping.of_sizes(self.grouping.query_ids[first:last], np.diff(offsets[first : last + 1])),
             None if self.doc_ids is None else self.doc_ids[rows],
+            lambda: self.whole,
         )
-        return run.within(self.whole)
+
+
+def _remade(supervision: Supervision, grouping: Grouping, doc_ids: Any, whole: Whole) -> Judgments:
+    return Judgments(supervision, grouping, doc_ids).within(whole)
 
 
 class Judged(Protocol):

@@ -123,6 +123,9 @@ class LossAtScores:
 class Loss(ABC):
     """A loss before it meets data. What it can do decides which solvers take it."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @property
     def is_smooth(self) -> bool:
         """Whether it has a gradient everywhere, and a curvature almost everywhere: Newton's method asks for both."""

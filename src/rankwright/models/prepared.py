@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rankwright.data.fingerprints import query_fingerprints
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.models.learned import checked_weights
 from rankwright.models.linear_model import LinearModel, LinearScorer
 from rankwright.models.model import about
@@ -16,8 +16,8 @@ from rankwright.preparation.preparation import Preparation
 def model_of_features(
     ranker: LinearScorer,
     by: Preparation,
-    train: Queries,
-    valid: Queries | None = None,
+    train: AnyQueries,
+    valid: AnyQueries | None = None,
     *,
     training: Mapping[str, Any] | None = None,
 ) -> LinearModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwright.arrays import validated_features
 from rankwright.data.fingerprints import Fingerprints
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.evaluation import evaluate
 from rankwright.judgments.grouping import Grouping
@@ -50,8 +52,11 @@ class Scorer(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """One score for each row of X, which may be `Queries`: the higher, the better its place.
 
-        Where both the training data and the queries name their features, columns are picked by name.
+        Where both the training data and the queries name their features, columns are picked by name. Queries that are
+        read from files are scored part by part.
         """
+        if isinstance(X, StreamedQueries):
+            return _of_parts(self.predict, X)
         return self._predicted(X, X.grouping if isinstance(X, Queries) else None)
 
     def _predicted(self, X: Any, grouping: Grouping | None) -> Array:
@@ -123,6 +128,8 @@ class Scorer(BaseEstimator):  # type: ignore[misc]
 
         X may be `Queries`, which bring qid with them.
         """
+        if isinstance(X, StreamedQueries):
+            return _of_parts(self.rank, X)
         grouping = X.grouping if isinstance(X, Queries) else Grouping(qid, _n_rows(X))
         scores = self._predicted(X, grouping)
         order = np.lexsort((-scores, grouping.codes))
@@ -143,8 +150,12 @@ class Scorer(BaseEstimator):  # type: ignore[misc]
         them, in the order of their first rows, or one for each row.
         """
         measure = (self._told_measures() or optional_measures("ndcg@10"))[0]
-        queries = X if isinstance(X, Queries) else self._graded_queries(y, qid)
-        told = evaluate(self._predicted(X, queries.grouping), queries, measure, self.convention)
+        queries: AnyQueries
+        if isinstance(X, Queries | StreamedQueries):
+            queries, told = X, evaluate(self, X, measure, self.convention)
+        else:
+            queries = self._graded_queries(y, qid)
+            told = evaluate(self._predicted(X, queries.grouping), queries, measure, self.convention)
         value = told.means[measure]
         if sample_weight is not None:
             value = _weighted_mean(told.values[measure], counting_weights(queries.judgments, sample_weight))
@@ -177,6 +188,11 @@ def _weighted_mean(values: Array, weights: Array) -> float:
     """That of the values that count, which NaN do not; NaN if none does."""
     counted = ~np.isnan(values) & (weights > 0)
     return float(np.average(values[counted], weights=weights[counted])) if counted.any() else float("nan")
+
+
+def _of_parts(function: Callable[[Queries], npt.NDArray[Any]], queries: StreamedQueries) -> npt.NDArray[Any]:
+    """A number for each row of queries that are read part by part."""
+    return np.concatenate([np.zeros(0, np.int64), *(function(part) for part in queries.parts())])
 
 
 def _n_rows(X: Any) -> int:

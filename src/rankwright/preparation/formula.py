@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from rankwright.errors import ParameterError
@@ -95,17 +96,19 @@ class Formula:
         sums: Array = np.bincount(rows, terms, minlength=x.shape[0]).astype(np.float64, copy=False)
         return sums + self.intercept
 
-    def as_linear(self, x: Any, grouping: Grouping) -> tuple[Any, Array]:
+    def as_linear(self, x: Any, grouping: Grouping, lacking: npt.NDArray[np.bool_] | None = None) -> tuple[Any, Array]:
         """φ(x) and its weights: features transformed and filled in, and columns of ones and zeros for missing ones.
 
         Scores are φ(x) · weights + c, so that what is known of linear functions holds for φ(x). There is a column for
-        each feature that some query has and has not, as training had one, whatever its weight.
+        each feature that some query has and has not, as training had one, whatever its weight: ``lacking`` tells which,
+        if these are some of the queries only.
         """
         if self.is_plain:
             return x, self.weights
         indicated = np.flatnonzero(self.extra)
         if self.filling is not None:
-            indicated = np.flatnonzero(missing_within_queries(x, grouping) | (self.extra != 0))
+            lacking = missing_within_queries(x, grouping) if lacking is None else lacking
+            indicated = np.flatnonzero(lacking | (self.extra != 0))
         return (
             prepared_columns(x, grouping, self.transforms, self.filling, indicated, None),
             np.concatenate([self.weights, self.extra[indicated]]),

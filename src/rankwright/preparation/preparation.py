@@ -147,17 +147,9 @@ def prepare(
     unscaled = unscaled_preparation(queries, missing=missing, transform=transform, others_miss=others_miss)
     if not scale:
         return unscaled, unscaled.prepared(queries)
-    if unscaled.changes_nothing or isinstance(queries, StreamedQueries):
-        scaled = _scaled(unscaled, unscaled.prepared(queries))
-        return scaled, scaled.prepared(queries)
-    x = unscaled.columns(queries)
-    scaled = _scaled(unscaled, Queries(x, queries.supervision, queries.qid))
-    return scaled, scaled.with_columns(queries, _divided(x, scaled.scale))
-
-
-def _scaled(unscaled: Preparation, columns: AnyQueries) -> Preparation:
-    scale, varies = within_query_spread(columns)
-    return replace(unscaled, scale=scale, varies=varies)
+    scale_of_columns, varies = within_query_spread(unscaled.prepared(queries))
+    scaled = replace(unscaled, scale=scale_of_columns, varies=varies)
+    return scaled, scaled.prepared(queries)
 
 
 def unscaled_preparation(
@@ -172,15 +164,6 @@ def unscaled_preparation(
         filling = Filling(means, missing == "query-mean")
         indicated = np.flatnonzero(within)
     return Preparation(queries.n_features, transforms, filling, indicated, None)
-
-
-def _divided(x: Any, scale: Array | None) -> Any:
-    """Columns that nobody else has, divided in place."""
-    if sp.issparse(x):
-        x.data /= scale[x.indices]  # type: ignore[index]
-    else:
-        x /= scale
-    return x
 
 
 def some_missing(queries: AnyQueries) -> bool:

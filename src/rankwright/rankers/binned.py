@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.machine.threads import for_query_ranges, map_in_order
+from rankwright.engines.driver import in_order, share_by_size
 from rankwright.rankers import boosting_kernels as kernels
 from rankwright.types import Array
 
@@ -88,7 +88,7 @@ class DenseBins(BinnedFeatures):
                 kernels.assign_bins(column[rows], own, self._bins[feature])
             return thresholds
 
-        blocks = map_in_order(read, range(0, n_features, _COLUMNS))
+        blocks = in_order(read, range(0, n_features, _COLUMNS))
         self._set_thresholds([own for block in blocks for own in block])
         if self._is_packed:
             self._sums = np.empty(n_words * _WORD * _BINS_OF_BYTE)
@@ -103,7 +103,7 @@ class DenseBins(BinnedFeatures):
                 kernels.sum_wide_bins(self._wide, self._first_bin, potentials, first, last, self._sums)
 
         # Features take the part of queries: each thread has its own, so no sum depends on how many threads there are.
-        for_query_ranges(work, self._parts)
+        share_by_size(work, self._parts)
 
     def _above(self, feature: int, place: int) -> npt.NDArray[np.bool_]:
         above: npt.NDArray[np.bool_] = self._bins[feature] > place
@@ -132,7 +132,7 @@ class SparseBins(BinnedFeatures):
 
     def _sum_bins(self, potentials: Array) -> None:
         known = (self._bins, self._documents, self._entries, self._zero_bins, self._first_bin, potentials)
-        for_query_ranges(lambda first, last: kernels.sum_sparse_bins(*known, first, last, self._sums), self._entries)
+        share_by_size(lambda first, last: kernels.sum_sparse_bins(*known, first, last, self._sums), self._entries)
 
     def _above(self, feature: int, place: int) -> npt.NDArray[np.bool_]:
         entries = slice(self._entries[feature], self._entries[feature + 1])

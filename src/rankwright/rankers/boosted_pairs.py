@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from rankwright.checks import check_choice
 from rankwright.data.queries import Queries
+from rankwright.engines.driver import share_by_size
 from rankwright.judgments.supervision import PreferenceGraph
 from rankwright.losses.pairwise import levels_of
-from rankwright.machine.threads import for_query_ranges
 from rankwright.rankers import boosting_kernels as kernels
 from rankwright.types import Array
 
@@ -65,10 +65,10 @@ class PairsOfLevels(BoostedPairs):
         def share(first: int, last: int) -> None:
             kernels.potentials_of_levels(*levels, *factors, log_loss, first, last, self._potentials)
 
-        for_query_ranges(weigh, self._offsets)
+        share_by_size(weigh, self._offsets)
         log_loss = _log_of_sum(log_losses)
         if log_loss > -np.inf:
-            for_query_ranges(share, self._offsets)
+            share_by_size(share, self._offsets)
         return self._potentials, log_loss
 
 

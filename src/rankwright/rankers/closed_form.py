@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
@@ -24,11 +22,30 @@ from rankwright.selection.search import (
     Search,
     checked_alphas,
     checked_rule,
-    estimates,
     given_alphas,
     optional_measures,
 )
 from rankwright.types import Array
+
+
+class ClosedForm(ABC):
+    """The solution on some training data, for any λ. What is summed up of the data is kept for what is asked next."""
+
+    def __init__(self, queries: AnyQueries) -> None:
+        self.queries = queries
+
+    @abstractmethod
+    def weights(self, alphas: Array) -> Array:
+        """The weights for every λ."""
+
+    @abstractmethod
+    def held_out_scores(self, alphas: Array) -> Array:
+        """Scores (λ × documents) of each query by the ranker trained without it, each query's documents together."""
+
+    def held_out_values(self, alphas: Array, judge: Judge) -> Array:
+        """What measures say of these scores, queries × λ × measures."""
+        judgments = self.queries.judgments
+        return judge.values_of_scores(self.held_out_scores(alphas), judgments.run(0, judgments.n_queries))
 
 
 class ClosedFormRanker(Ranker):
@@ -44,44 +61,36 @@ class ClosedFormRanker(Ranker):
         qid: npt.ArrayLike | None = None,
         *,
         group: npt.ArrayLike | None = None,
-        valid: Queries | None = None,
+        valid: AnyQueries | None = None,
     ) -> Self:
         """Learn the weights; a λ that is searched for is chosen by ``valid`` if given, else by leave-query-out.
 
-        X may be `Queries`, which bring y and qid with them. ``group`` is how many rows each query has, instead of qid.
+        X may be queries, in memory or read from files, which bring y and qid with them. ``group`` is how many rows each
+        query has, instead of qid.
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         if len(alphas) > 1 and not measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
-        weights = self._solve(queries, alphas)
+        solution, judge = self._closed_form(queries), Judge(measures, convention)
+        weights = solution.weights(alphas)
         lqo: list[dict[Measure, Estimate]] = []
         told: list[dict[Measure, Estimate]] = []
         if held_out is not None:
-            told = self._judged(held_out, weights, Judge(measures, convention))
+            told = self._judged(held_out, weights, judge)
         elif len(alphas) > 1:
-            scores = self._held_out_scores(queries, alphas)
-            lqo = [estimates(row, queries, measures, convention) for row in scores]
+            check_can_be_left_out(queries)
+            lqo = judge.estimates(solution.held_out_values(alphas, judge))
         chosen = choose_alpha(told or lqo, measures, rule) if len(alphas) > 1 else 0
         self.alpha_ = float(alphas[chosen])
         self.path_ = AlphaPath(alphas, weights, by_measure(lqo, measures), by_measure(told, measures))
-        self._keep(weights[chosen].copy())
+        self._keep(weights[chosen].copy(), solution)
         return self
 
-    def _held_out_scores(self, queries: Queries, alphas: Array) -> Array:
-        """Scores (λ × rows) of each query by the ranker trained without it."""
-        if queries.n_queries < 2:
-            raise DataError(
-                "there is only one query, but leave-query-out needs two: name the query of each row by qid, or "
-                "give validation queries"
-            )
-        grouped = self._leave_out(queries, alphas)
-        return np.stack([queries.grouping.scatter(row) for row in grouped])
-
     @abstractmethod
-    def _solve(self, queries: Queries, alphas: Array) -> Array:
-        """The weights for every λ."""
+    def _closed_form(self, queries: AnyQueries) -> Any:
+        """The `ClosedForm` on prepared queries."""
 
     @abstractmethod
     def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
@@ -89,15 +98,21 @@ class ClosedFormRanker(Ranker):
 
     def path(self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike) -> Array:
         """The weights of training columns for each λ (λ × columns), in the order given; nothing is judged or chosen."""
-        return self._solve(self._training_queries(queries, None, None), given_alphas(alphas))
+        weights: Array = self._closed_form(self._training_queries(queries, None, None)).weights(given_alphas(alphas))
+        return weights
 
     @abstractmethod
-    def _leave_out(self, queries: Queries, alphas: Array) -> Array:
-        """Held-out scores (λ × documents), each query's documents together."""
+    def _keep(self, weights: Array, solution: Any) -> None:
+        """Note the weights that were chosen, and what else the solution knows."""
 
-    @abstractmethod
-    def _keep(self, weights: Array) -> None:
-        """Note the weights that were chosen."""
+
+def check_can_be_left_out(queries: AnyQueries) -> None:
+    """Refuse to leave out the only query."""
+    if queries.n_queries < 2:
+        raise DataError(
+            "there is only one query, but leave-query-out needs two: name the query of each row by qid, or "
+            "give validation queries"
+        )
 
 
 class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
@@ -121,5 +136,5 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
     def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
         return judge.estimates(judge.values(queries, weights))
 
-    def _keep(self, weights: Array) -> None:
+    def _keep(self, weights: Array, solution: Any) -> None:
         self.coef_ = weights

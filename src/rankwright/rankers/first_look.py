@@ -31,10 +31,13 @@ class _Seen(NamedTuple):
     has_missing: bool
 
 
-def first_look(queries: AnyQueries, *, takes_powers: bool) -> FirstLook:
-    """Look at training data; refuses more features than the data are worth, and if ``takes_powers`` too large ones."""
+def first_look(queries: AnyQueries, *, takes_powers: bool, name: str = "") -> FirstLook:
+    """Look at training data; refuses more features than the data are worth, and if ``takes_powers`` too large ones.
+
+    ``name`` is what errors begin with.
+    """
     parts: list[_Seen] = list(engine_of(queries).each(_look, takes_powers))
-    check_width(queries, sum(part.n_values for part in parts))
+    check_width(queries, sum(part.n_values for part in parts), name)
     return FirstLook(
         np.unique(np.concatenate([part.fingerprints for part in parts])),
         None if any(part.says_an_order for part in parts) else why_nothing_to_learn(queries),
@@ -47,3 +50,12 @@ def _look(part: Part, takes_powers: bool) -> _Seen:
     if takes_powers:
         check_magnitude(queries)
     return _Seen(query_fingerprints(queries), n_values(queries.X), says_an_order(queries), has_missing(queries.X))
+
+
+def any_missing(queries: AnyQueries) -> bool:
+    """Whether features are missing somewhere, where nothing else has to be known."""
+    return any(list(engine_of(queries).each(_any_missing)))
+
+
+def _any_missing(part: Part) -> bool:
+    return has_missing(part.queries.X)

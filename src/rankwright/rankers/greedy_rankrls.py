@@ -10,35 +10,27 @@ import numpy.typing as npt
 
 from rankwright.arrays import finite_numbers
 from rankwright.checks import check_bool, check_choice, check_whole, is_number
-from rankwright.data.queries import Queries
+from rankwright.data.streams.sizes import told_bytes
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
-from rankwright.judgments.judgments import Judgments
-from rankwright.machine.threads import map_in_order
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
-from rankwright.preparation.formula import linear_scores
 from rankwright.preparation.missing import MissingName
 from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
+from rankwright.selection.pair_selector import PairSelector
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
-from rankwright.selection.search import (
-    Estimate,
-    Rule,
-    Search,
-    checked_alphas,
-    checked_rule,
-    estimate_of,
-    estimates,
-    optional_measures,
-)
+from rankwright.selection.recorder import Recorder
+from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, optional_measures
 from rankwright.selection.selectors import (
     BackFittingSelector,
     DirectSelector,
     GramSelector,
     KeepingSelector,
+    OrthogonalSelector,
     Selector,
     StreamSelector,
 )
@@ -54,10 +46,14 @@ _GRAM_BYTES = 1 << 26
 # … and the state of all candidates, if that takes no more than this or twice X.
 _STATE_BYTES = 1 << 30
 
-# Scores that may wait for being measured together.
-_WAITING_BYTES = 1 << 24
+# Of queries that are read part by part, X̂ᵀX̂ of all of them may take this share of the limit of memory.
+_TOTAL_SHARE = 8
 
-_SELECTORS: dict[str, type[Selector]] = {"gram": GramSelector, "stream": StreamSelector, "direct": DirectSelector}
+_SELECTORS: dict[str, type[OrthogonalSelector]] = {
+    "gram": GramSelector,
+    "stream": StreamSelector,
+    "direct": DirectSelector,
+}
 
 
 class GreedyRankRLS(LinearRanker):
@@ -167,7 +163,7 @@ class GreedyRankRLS(LinearRanker):
         qid: npt.ArrayLike | None = None,
         *,
         group: npt.ArrayLike | None = None,
-        valid: Queries | None = None,
+        valid: AnyQueries | None = None,
         progress: Tell | None = None,
     ) -> Self:
         """Select features and learn their weights.
@@ -185,28 +181,29 @@ class GreedyRankRLS(LinearRanker):
             )
         check_choice("tell", self.tell, ("all", "deciding"))
         held_out, tell_all = self._validation_queries(valid), self.tell == "all"
-        recorder = _Recorder(queries, held_out, measures, convention, tell_all=tell_all)
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
         data = CentredSums(engine_of(queries))
-        selector = self._selector(data, plan, recorder)
+        recorder = Recorder(data.engine, held_out, measures, convention, tell_all=tell_all)
+        selector = self._selector(data, plan)
         paths = []
         for position, alpha in enumerate(alphas):
             tell = _counting(progress, position, len(alphas), plan.n_features)
-            paths.append(self._path(selector, plan, float(alpha), recorder, tell))
+            steps = self._steps(selector, plan, float(alpha), recorder, tell)
+            paths.append(SelectionPath(float(alpha), steps, queries.feature_names))
         self._keep(paths, sizes, measures, rule, queries.n_features)
         self.passes_ = data.passes
         return self
 
-    def _path(
-        self, selector: Selector, plan: SearchPlan, alpha: float, recorder: _Recorder, tell: Callable[[int], None]
-    ) -> SelectionPath:
+    def _steps(
+        self, selector: Selector, plan: SearchPlan, alpha: float, recorder: Recorder, tell: Callable[[int], None]
+    ) -> tuple[Step, ...]:
         selector.start(alpha)
         rng = np.random.default_rng(self.random_state)
         for action, feature, rating in search_features(selector, plan, rng):
             recorder.note(selector, plan, action, feature, rating)
             tell(selector.selected.size)
-        return SelectionPath(alpha, recorder.steps(), recorder.queries.feature_names)
+        return recorder.steps()
 
     def _keep(
         self, paths: list[SelectionPath], sizes: frozenset[int], measures: tuple[Measure, ...], rule: Rule, n: int
@@ -244,7 +241,7 @@ class GreedyRankRLS(LinearRanker):
                 raise ParameterError(f"n_features is {value:g}, but there are only {n} features")
         return frozenset(int(value) for value in values)
 
-    def _plan(self, queries: Queries, size: int, convention: Convention) -> SearchPlan:
+    def _plan(self, queries: AnyQueries, size: int, convention: Convention) -> SearchPlan:
         criterion: SquaredError | HeldOutMeasure = SquaredError()
         if self.criterion != "squared-error":
             named = measures_of(self.criterion) if isinstance(self.criterion, str | Measure) else ()
@@ -257,7 +254,7 @@ class GreedyRankRLS(LinearRanker):
                 check_whole(name, getattr(self, name), least, or_else="None")
         return SearchPlan(criterion, size, self._costs(queries), bool(self.floating), self.candidates)
 
-    def _costs(self, queries: Queries) -> Array:
+    def _costs(self, queries: AnyQueries) -> Array:
         """Of each column: whether a feature is missing costs as much as its value."""
         given, n = self.feature_costs, self.n_features_in_
         if given is None:
@@ -273,13 +270,21 @@ class GreedyRankRLS(LinearRanker):
         costs = finite_numbers("feature_costs", given, n, "feature", above=0)
         return costs if self.preparation_ is None else self.preparation_.of_columns(costs)
 
-    def _selector(self, data: CentredSums, plan: SearchPlan, recorder: _Recorder) -> Selector:
+    def _selector(self, data: CentredSums, plan: SearchPlan) -> Selector:
         check_choice("fitting", self.fitting, ("pre", "back"))
         check_choice("method", self.method, ("auto", *_SELECTORS))
         if self.fitting == "back" and self.method != "auto":
             raise ParameterError("method is about fitting='pre': leave it at 'auto' for fitting='back'")
         by_measure = isinstance(plan.criterion, HeldOutMeasure)
-        kind = BackFittingSelector if self.fitting == "back" else _SELECTORS[self._method(data, plan, by_measure)]
+        if by_measure and not data.engine.keeps:
+            raise ParameterError(
+                f"criterion={self.criterion!r} needs the scores of all documents for every candidate, and the queries "
+                "are read part by part: use criterion='squared-error', or give queries.in_memory() if they fit"
+            )
+        method = self._method(data, plan, by_measure)
+        if method == "stream" and not data.engine.keeps and self.fitting == "pre":
+            return PairSelector(data, plan.n_features, costs=plan.costs)
+        kind = BackFittingSelector if self.fitting == "back" else _SELECTORS[method]
         if by_measure and not issubclass(kind, KeepingSelector):
             raise ParameterError(
                 "criterion: a measure needs what only method='gram' and 'stream' keep, with fitting='pre'"
@@ -288,82 +293,23 @@ class GreedyRankRLS(LinearRanker):
 
     def _method(self, data: CentredSums, plan: SearchPlan, by_measure: bool) -> str:
         """The fastest one that fits: by the sizes of X, of the Gram matrices, and of the state."""
+        n, memory = data.n_features, data.engine.memory
+        per_feature = 8 * data.n_queries * n
+        if memory is not None and self.method == "gram" and per_feature * n > memory:
+            raise ParameterError(
+                f"method='gram' keeps {told_bytes(per_feature * n)} of Gram matrices, and the limit of memory is "
+                f"{told_bytes(memory)}: use method='stream', which comes to the same features, or a higher limit"
+            )
         if self.method != "auto":
             return self.method
-        n = data.n_features
+        if memory is not None:
+            return "stream" if 8 * n * n <= memory // _TOTAL_SHARE else "direct"
         if plan.n_candidates is not None and plan.n_candidates * plan.n_features < n and not by_measure:
             return "direct"
         data_bytes = data.feature_bytes
-        per_feature = 8 * data.n_queries * n
         if 2 * per_feature * plan.n_features > max(_STATE_BYTES, 2 * data_bytes) and not by_measure:
             return "direct"
         return "gram" if per_feature * n <= max(_GRAM_BYTES, data_bytes // 4) else "stream"
-
-
-class _Recorder:
-    """Makes a `Step` of what a selector has come to.
-
-    Measures are computed for many steps at once, side by side; until then their scores are kept.
-    """
-
-    def __init__(
-        self,
-        queries: Queries,
-        valid: Queries | None,
-        measures: tuple[Measure, ...],
-        convention: Convention,
-        *,
-        tell_all: bool,
-    ) -> None:
-        self.queries, self._tell_all = queries, tell_all
-        self._grouped_judgments = queries.judgments.run(0, queries.n_queries)
-        self._valid, self._measures, self._convention = valid, measures, convention
-        self._steps: list[Step] = []
-        self._waiting: list[tuple[Array, Judgments, dict[Measure, Estimate]]] = []
-        self._waiting_bytes = 0
-
-    def note(
-        self, selector: Selector, plan: SearchPlan, action: Literal["add", "drop"], feature: int, rating: float
-    ) -> None:
-        """Note the step that has just been done."""
-        features, criterion, weights = selector.selected.features, plan.criterion, selector.selected.final_weights()
-        negated = isinstance(criterion, HeldOutMeasure) and not criterion.measure.lower_is_better
-        step = Step(
-            action,
-            feature,
-            tuple(features),
-            weights,
-            -rating if negated else rating,
-            float(plan.costs[features].sum()),
-            estimate_of(selector.selected.errors[:-1]),
-        )
-        self._steps.append(step)
-        if self._measures and (self._tell_all or self._valid is None):
-            held_out = selector.held_out_scores(selector.selected.weights())
-            self._wait_for(held_out, self._grouped_judgments, step.lqo)
-        if self._measures and self._valid is not None:
-            self._wait_for(linear_scores(self._valid.X[:, features], weights), self._valid.judgments, step.valid)
-
-    def _wait_for(self, scores: Array, judgments: Judgments, told: dict[Measure, Estimate]) -> None:
-        self._waiting.append((scores, judgments, told))
-        self._waiting_bytes += scores.nbytes
-        if self._waiting_bytes > _WAITING_BYTES:
-            self._measure()
-
-    def _measure(self) -> None:
-        def measure(waiting: tuple[Array, Judgments, dict[Measure, Estimate]]) -> None:
-            scores, judgments, told = waiting
-            told.update(estimates(scores, judgments, self._measures, self._convention))
-
-        for _ in map_in_order(measure, self._waiting):
-            pass
-        self._waiting, self._waiting_bytes = [], 0
-
-    def steps(self) -> tuple[Step, ...]:
-        """The steps noted since the last call, all measured."""
-        self._measure()
-        steps, self._steps = tuple(self._steps), []
-        return steps
 
 
 def _counting(progress: Tell | None, position: int, n_alphas: int, most: int) -> Callable[[int], None]:

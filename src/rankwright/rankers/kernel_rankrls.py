@@ -19,12 +19,15 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
 from rankwright.measures.measure import Measure
 from rankwright.models.model import NoModel
-from rankwright.rankers.closed_form import ClosedFormRanker
+from rankwright.rankers.closed_form import ClosedForm, ClosedFormRanker
 from rankwright.selection.judging import Judge
-from rankwright.selection.search import Estimate, Rule, Search, estimates
+from rankwright.selection.search import Estimate, Rule, Search
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
 from rankwright.solvers.ridge import NotPositiveDefinite, ShiftedSystems
 from rankwright.types import Array
+
+# Who refuses queries that are read part by part, and what it says to use instead.
+_IN_MEMORY = ("KernelRankRLS", "RankRLS")
 
 KERNELS = ("linear", "rbf", "poly", "laplacian", "cosine")
 
@@ -99,45 +102,61 @@ class KernelRankRLS(ClosedFormRanker):
         matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(matrix, dtype=np.float64)
 
-    def _training_matrix(self, given: AnyQueries) -> tuple[CentredSums, Array]:
-        """The kernel matrix of the training documents, each query's documents together."""
-        queries = in_memory(given, "KernelRankRLS", "RankRLS")
-        data, order = CentredSums(engine_of(queries)), queries.grouping.order
+    def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
+        return in_memory(super()._given_queries(X, y, qid, group, reset=reset), *_IN_MEMORY)
+
+    def _validation_queries(self, valid: Any) -> AnyQueries | None:
+        return super()._validation_queries(in_memory(valid, *_IN_MEMORY))
+
+    def _closed_form(self, queries: AnyQueries) -> _Solution:
+        """The kernel matrix of the training documents, each query's documents together, makes it."""
+        queries = in_memory(queries, *_IN_MEMORY)
         check_features(queries)
         check_magnitude(queries)
         self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
-        matrix = self._kernel(self.X_fit_)
+        matrix, order = self._kernel(self.X_fit_), queries.grouping.order
         overflows = ~np.isfinite(matrix)
         if overflows.any():
             row = int(np.argmax(overflows.sum(axis=1)))  # others overflow beside it alone
             raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
-        return data, matrix if order is None else matrix[np.ix_(order, order)]
+        return _Solution(queries, matrix if order is None else matrix[np.ix_(order, order)], self.kernel)
 
-    def _solve(self, queries: Queries, alphas: Array) -> Array:
-        data, matrix = self._training_matrix(queries)
-        centred_matrix = doubly_centred(matrix, data.centre)
+    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
+        valid = in_memory(queries, *_IN_MEMORY)
+        scores = weights @ self._kernel(_plain(valid.X)).T
+        return judge.estimates(judge.values_of_scores(scores, valid.judgments))
+
+    def _keep(self, weights: Array, solution: _Solution) -> None:
+        self.dual_coef_ = weights
+
+
+class _Solution(ClosedForm):
+    """A system as large as there are documents."""
+
+    queries: Queries
+
+    def __init__(self, queries: Queries, matrix: Array, kernel: Any) -> None:
+        super().__init__(queries)
+        self._data, self._matrix, self._kernel = CentredSums(engine_of(queries)), matrix, kernel
+
+    def weights(self, alphas: Array) -> Array:
+        """Dual weights, one for each row of the data."""
+        data, centred_matrix = self._data, doubly_centred(self._matrix, self._data.centre)
         try:
             systems = ShiftedSystems(centred_matrix, alphas)
         except NotPositiveDefinite:
             raise ParameterError(
-                f"kernel {self.kernel!r} is not positive semidefinite on these documents: choose another, or other "
+                f"kernel {self._kernel!r} is not positive semidefinite on these documents: choose another, or other "
                 "parameters of it"
             ) from None
         dual = systems.solve(data.target)
         dual += systems.solve(data.target[:, None] - centred_matrix @ dual - dual * alphas)
-        return np.stack([queries.grouping.scatter(row) for row in data.centre(dual).T])
+        return np.stack([self.queries.grouping.scatter(row) for row in data.centre(dual).T])
 
-    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
-        valid = in_memory(queries, "KernelRankRLS", "RankRLS")
-        scores = weights @ self._kernel(_plain(valid.X)).T
-        return [estimates(row, valid, judge.measures, judge.convention) for row in scores]
-
-    def _keep(self, weights: Array) -> None:
-        self.dual_coef_ = weights
-
-    def _leave_out(self, queries: Queries, alphas: Array) -> Array:
-        data, matrix = self._training_matrix(queries)
-        return leave_out_kernel_scores(matrix, data.target, data.offsets, data.centre, alphas)
+    def held_out_scores(self, alphas: Array) -> Array:
+        """In the dual."""
+        data = self._data
+        return leave_out_kernel_scores(self._matrix, data.target, data.offsets, data.centre, alphas)
 
 
 def _nan_rows(x: Any) -> Array:

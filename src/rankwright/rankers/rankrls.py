@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.data.queries import Queries
+from rankwright.data.part import Part
+from rankwright.data.streams.streamed import AnyQueries, in_memory
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
-from rankwright.rankers.closed_form import LinearClosedFormRanker
-from rankwright.solvers.leave_out import leave_out_kernel_scores, leave_out_scores, query_block
+from rankwright.preparation.formula import linear_scores
+from rankwright.rankers.closed_form import ClosedForm, LinearClosedFormRanker
+from rankwright.selection.judging import Judge
+from rankwright.solvers.leave_out import LeaveOut, leave_out_kernel_scores, query_block
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
 from rankwright.types import Array
 
@@ -57,25 +60,61 @@ class RankRLS(LinearClosedFormRanker):
     True
     """
 
-    def _solve(self, queries: Queries, alphas: Array) -> Array:
-        solved = ridge_path(CentredSums(engine_of(queries)), alphas)
-        self.solver_ = solved.solver
+    def _closed_form(self, queries: AnyQueries) -> _Solution:
+        return _Solution(queries)
+
+    def _keep(self, weights: Array, solution: _Solution) -> None:
+        super()._keep(weights, solution)
+        self.solver_ = solution.solver
+
+
+class _Solution(ClosedForm):
+    """Sums over queries, each centred."""
+
+    def __init__(self, queries: AnyQueries) -> None:
+        super().__init__(queries)
+        self._data = CentredSums(engine_of(queries))
+
+    def weights(self, alphas: Array) -> Array:
+        """Notes the solver too."""
+        solved = ridge_path(self._data, alphas)
+        self.solver = solved.solver
         warn_if_not_converged(solved, alphas)
         return solved.weights
 
-    def _leave_out(self, queries: Queries, alphas: Array) -> Array:
-        data = CentredSums(engine_of(queries))
-        if data.n_features <= (_LARGEST_MATRIX if data.is_sparse else data.n_documents):
-            return leave_out_scores(data.engine, data.moments(), query_block, data.moments_without, alphas)
-        if data.is_sparse and data.n_documents > _LARGEST_MATRIX:
-            return _retrained_scores(queries, alphas)
+    def held_out_scores(self, alphas: Array) -> Array:
+        """By the sums if X̂ᵀX̂ is of a size to be kept, else by the kernel matrix of the documents if that is."""
+        data = self._data
+        if self._has_small_gram:
+            return self._leave_out(alphas).scores()
+        if data.has_little_room and data.n_documents > _LARGEST_MATRIX:
+            return _retrained_scores(self.queries, alphas)
         return leave_out_kernel_scores(data.inner_products(), data.target, data.offsets, data.centre, alphas)
 
+    def held_out_values(self, alphas: Array, judge: Judge) -> Array:
+        """By the sums, scores stay where the documents are."""
+        if self._has_small_gram:
+            return self._leave_out(alphas).values(judge.values_of_scores, len(judge.measures))
+        return super().held_out_values(alphas, judge)
 
-def _retrained_scores(queries: Queries, alphas: Array) -> Array:
+    @property
+    def _has_small_gram(self) -> bool:
+        return self._data.n_features <= (_LARGEST_MATRIX if self._data.has_little_room else self._data.n_documents)
+
+    def _leave_out(self, alphas: Array) -> LeaveOut:
+        data = self._data
+        return LeaveOut(data.engine, data.moments(), query_block, data.moments_without, alphas)
+
+
+def _retrained_scores(given: AnyQueries, alphas: Array) -> Array:
     """Sparse data both wide and long: no matrix fits, so every query is left out in earnest."""
+    queries = in_memory(given, "leave-query-out with so many features", "validation queries")
     every, scores = np.arange(queries.n_queries), []
     for q in every:
         weights = ridge_path(CentredSums(engine_of(queries[every != q])), alphas).weights
-        scores.append((queries[int(q)].X @ weights.T).T)
-    return np.concatenate(scores, axis=1)
+        scores.append(engine_of(queries[int(q)]).per_query(_scores, weights))
+    return np.concatenate(scores).T
+
+
+def _scores(part: Part, weights: Array) -> Array:
+    return linear_scores(part.x, weights.T)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.pairwise import Margin, PreorderLoss, Weights
+from rankwright.losses.phi import Phi
 from rankwright.preparation.missing import MissingName
 from rankwright.rankers.loss_ranker import LossRanker, Solver
 from rankwright.selection.search import Rule, Search
@@ -27,8 +29,9 @@ class RankSVM(LossRanker):
         λ. `search(0.1, 1, 10)` chooses from these, `search()` from 25 powers of two that fit the scale of the data, by
         the first of ``measures``: on the validation queries given to ``fit``, else by cross-validation, for which the
         other parts of X are copied.
-    loss : "squared-hinge", "hinge", "huber-hinge" or "logistic"
-        φ: max(0, 1 − t)², max(0, 1 − t), the hinge with its corner rounded between ½ and 1½, or log(1 + e^−t).
+    loss : "squared-hinge", "hinge", "huber-hinge", "logistic", or a loss of your own
+        φ: max(0, 1 − t)², max(0, 1 − t), the hinge with its corner rounded between ½ and 1½, or log(1 + e^−t); or a
+        `losses.Loss`, which then has its own weights and margins.
     weights : "unit", "per-query" or "gain-per-query"
         Of pairs: 1, one over the number of pairs in the query, or (2^{y_i} − 2^{y_j}) over that number.
     margin : "unit" or "position"
@@ -83,7 +86,7 @@ class RankSVM(LossRanker):
         self,
         alpha: float | Search = 1.0,
         *,
-        loss: str = "squared-hinge",
+        loss: str | Phi | Loss = "squared-hinge",
         weights: Weights = "unit",
         margin: Margin = "unit",
         center: Any = None,
@@ -115,4 +118,8 @@ class RankSVM(LossRanker):
         self.missing = missing
 
     def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            if (self.weights, self.margin) != ("unit", "unit"):
+                raise ParameterError("weights and margin are for losses that are named: this one has its own")
+            return self.loss
         return PreorderLoss(self.loss, self.weights, self.margin)

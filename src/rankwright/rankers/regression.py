@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from rankwright.data.centred import Moments
-from rankwright.data.finite import check_features, check_magnitude
 from rankwright.data.part import Part
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
-from rankwright.engines.centred_sums import CentredSums
+from rankwright.engines.pooled_sums import PooledSums
 from rankwright.errors import DataError
-from rankwright.rankers.closed_form import LinearClosedFormRanker
-from rankwright.solvers.leave_out import Block, leave_out_scores
+from rankwright.rankers.closed_form import ClosedForm, LinearClosedFormRanker
+from rankwright.selection.judging import Judge
+from rankwright.solvers.leave_out import Block, LeaveOut
 from rankwright.solvers.ridge import ridge_path, warn_if_not_converged
 from rankwright.types import Array
 
-_MOST_FEATURES_OF_SPARSE = 4096
+_MOST_FEATURES_OF_MATRIX = 4096
 
 
 class RegressionRanker(LinearClosedFormRanker):
@@ -47,66 +45,68 @@ class RegressionRanker(LinearClosedFormRanker):
     array([4.])
     """
 
-    def _solve(self, queries: Queries, alphas: Array) -> Array:
-        check_features(queries)  # here, where the queries still have their names
-        check_magnitude(queries)
-        self._means = _mean(queries.X), float(queries.y.mean()) if queries.n_documents else 0.0
-        solved = ridge_path(_as_one(queries), alphas)
+    def _closed_form(self, queries: AnyQueries) -> _Solution:
+        return _Solution(queries)
+
+    def _keep(self, weights: Array, solution: _Solution) -> None:
+        super()._keep(weights, solution)
+        self.intercept_ = solution.intercept(weights)
+
+
+class _Solution(ClosedForm):
+    """Sums over all documents."""
+
+    def __init__(self, queries: AnyQueries) -> None:
+        super().__init__(queries)
+        self._data = PooledSums(engine_of(queries))
+
+    def weights(self, alphas: Array) -> Array:
+        """As those of RankRLS with all documents in one query."""
+        solved = ridge_path(self._data, alphas)
         warn_if_not_converged(solved, alphas)
         return solved.weights
 
-    def _keep(self, weights: Array) -> None:
-        super()._keep(weights)
-        self.intercept_ = float(self._means[1] - self._means[0] @ weights)
-        del self._means
+    def intercept(self, weights: Array) -> float:
+        """What makes the mean of the scores that of the grades."""
+        return float(self._data.mean_grade - self._data.feature_means @ weights)
 
-    def _leave_out(self, queries: Queries, alphas: Array) -> Array:
-        """Without query q the rest is centred elsewhere: that takes one more row off the sums.
+    def held_out_scores(self, alphas: Array) -> Array:
+        """By the sums."""
+        return self._leave_out(alphas).scores()
 
-        With d the mean of q minus the mean of all, Σ over the others of their centred squares is that of all minus
-        that of q, both around the mean of all, minus m_q²/(m − m_q) ddᵀ.
-        """
-        if sp.issparse(queries.X) and queries.n_features > _MOST_FEATURES_OF_SPARSE:
+    def held_out_values(self, alphas: Array, judge: Judge) -> Array:
+        """Scores stay where the documents are."""
+        return self._leave_out(alphas).values(judge.values_of_scores, len(judge.measures))
+
+    def _leave_out(self, alphas: Array) -> LeaveOut:
+        data = self._data
+        if data.has_little_room and data.n_features > _MOST_FEATURES_OF_MATRIX:
             raise DataError(
-                f"leave-query-out of RegressionRanker takes the square of {queries.n_features:,} numbers of memory: "
+                f"leave-query-out of RegressionRanker takes the square of {data.n_features:,} numbers of memory: "
                 "give validation queries instead"
             )
-        mean, m, grade = _mean(queries.X), queries.n_documents, float(queries.y.mean())
-
-        def block(part: Part, q: int) -> Block:
-            own, own_mean = part.centred.block(q)
-            grades = part.judgments.y[part.offsets[q] : part.offsets[q + 1]]
-            target = grades - grade
-            away, above, share = own_mean - mean, float(target.mean()), len(own) / (m - len(own))
-            factor = np.sqrt(len(own) * share)
-            rows, targets = np.vstack([own + away, factor * away]), np.append(target, factor * above)
-            return Block(rows, targets, share * away, len(own), grade - share * above)
-
-        def without(q: int) -> Moments:
-            others = queries[np.delete(np.arange(queries.n_queries), q)]
-            return _as_one(others).moments()
-
-        return leave_out_scores(engine_of(queries), _as_one(queries).moments(), block, without, alphas)
+        moments = data.moments()
+        block_of = _BlockOf(data.feature_means, data.mean_grade, data.n_documents)
+        return LeaveOut(data.engine, moments, block_of, data.moments_without, alphas)
 
 
-def _as_one(queries: Queries) -> CentredSums:
-    """All documents as one query, with features that may be shifted: the intercept makes up for it."""
-    x = _with_full_columns_centred(queries.X) if sp.issparse(queries.X) else queries.X
-    return CentredSums(engine_of(Queries(x, queries.y)))
+@dataclass(frozen=True, eq=False)
+class _BlockOf:
+    """What leaving out a query takes off the sums over all documents, whose means are known.
 
-
-def _with_full_columns_centred(x: sp.csr_array) -> sp.csr_array:
-    """CSR is centred by differences of sums, in which a feature loses its digits that is large beside its spread.
-
-    Such a feature, a time for instance, is one that every document has: its mean can be subtracted at once.
+    Without query q the rest is centred elsewhere: that takes one more row off the sums. With d the mean of q minus the
+    mean of all, Σ over the others of their centred squares is that of all minus that of q, both around the mean of all,
+    minus m_q²/(m − m_q) ddᵀ.
     """
-    is_full = np.bincount(x.indices, minlength=x.shape[1]) == x.shape[0]
-    if not is_full.any():
-        return x
-    values = x.data - np.where(is_full, _mean(x), 0.0)[x.indices]
-    return sp.csr_array((values, x.indices, x.indptr), shape=x.shape)
 
+    mean: Array
+    grade: float
+    n_documents: int
 
-def _mean(x: Any) -> Array:
-    mean: Array = np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
-    return mean if not sp.issparse(x) else mean.astype(np.float64)
+    def __call__(self, part: Part, q: int) -> Block:
+        own, own_mean = part.centred.block(q)
+        target = part.judgments.y[part.offsets[q] : part.offsets[q + 1]] - self.grade
+        away, above, share = own_mean - self.mean, float(target.mean()), len(own) / (self.n_documents - len(own))
+        factor = np.sqrt(len(own) * share)
+        rows, targets = np.vstack([own + away, factor * away]), np.append(target, factor * above)
+        return Block(rows, targets, share * away, len(own), self.grade - share * above)

@@ -203,9 +203,10 @@ class StructuredRanker(PathRanker):
         solutions: list[Solution] = []
         with one_thread_per_call():  # products of vectors are over before other threads have woken
             objective.value_at_center()
-            for alpha in alphas[::-1].tolist():
+            for done, alpha in enumerate(alphas[::-1].tolist()):
                 own = objective.with_alpha(alpha)
-                watch = Watch(self, task, own, progress)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, own, tell)
                 solutions.append(self._solve(own, solutions[-1] if solutions else None, watch))
         calls = objective.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]

@@ -13,6 +13,7 @@ from rankwright.evaluation.per_query import measure_values
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.selection.selectors import KeepingSelector, Selector
+from rankwright.selection.worth import worth
 from rankwright.types import Array
 
 # Candidates whose ratings differ by less than this share of the error before count as equal, and the first is taken.
@@ -47,9 +48,10 @@ class HeldOutMeasure:
     measure: Measure
     convention: Convention
 
-    def now(self, selector: Selector) -> float:
+    def now(self, selector: KeepingSelector) -> float:
         """Of the features selected."""
-        return self._rating(selector, selector.held_out_scores(selector.selected.weights()))
+        columns = np.array(selector.selected.features, np.intp)
+        return self._rating(selector, selector.data.scores(columns, selector.selected.held_out_weights()))
 
     def with_each(self, selector: KeepingSelector, columns: npt.NDArray[np.intp]) -> Array:
         """Of the features selected and one of the columns."""
@@ -60,7 +62,7 @@ class HeldOutMeasure:
     def bounds(self, selector: KeepingSelector, columns: npt.NDArray[np.intp]) -> None:
         """None is known."""
 
-    def without_each(self, selector: Selector) -> Array:
+    def without_each(self, selector: KeepingSelector) -> Array:
         """Of the features selected but one."""
         features = np.array(selector.selected.features, np.intp)
         weights = selector.selected.weights_without_each()
@@ -97,7 +99,7 @@ def search_features(
 ) -> Iterator[tuple[Literal["add", "drop"], int, float]]:
     """Yield each step as it is done: what happened, the feature, and the criterion of the set that it left."""
     best_of_size: dict[int, float] = {}
-    rating = plan.criterion.now(selector)
+    rating = plan.criterion.now(selector)  # type: ignore[arg-type]
     while selector.selected.size < plan.n_features:
         feature, rating = _best_addition(selector, plan, rating, rng)
         selector.add(feature)
@@ -131,9 +133,9 @@ def _best_addition(selector: Selector, plan: SearchPlan, before: float, rng: np.
     costs = plan.costs.min() / plan.costs[candidates]
     ratings, rated = _first_ratings(selector, plan, candidates)
     while True:
-        worth = _worth(before - ratings, costs)
-        best = float(worth[rated].max() if rated.any() else worth.max())
-        close = worth >= best - _ROUNDING * max(abs(before), abs(best))
+        worths = worth(before - ratings, costs)
+        best = float(worths[rated].max() if rated.any() else worths.max())
+        close = worths >= best - _ROUNDING * max(abs(before), abs(best))
         contenders = close & ~rated
         if not contenders.any():
             first = int(np.argmax(close))
@@ -152,13 +154,8 @@ def _first_ratings(
     return plan.criterion.with_each(selector, candidates), np.ones(len(candidates), bool)  # type: ignore[arg-type]
 
 
-def _worth(gains: Array, costs: Array) -> Array:
-    """Gains for their cost, where there are any; else just gains, so that the least loss is best."""
-    return np.where(gains > 0, gains * costs, -np.inf) if (gains > 0).any() else gains
-
-
 def _best_removal(selector: Selector, criterion: Criterion) -> tuple[int, float]:
     """The feature whose removal leaves the best set. The last one added is no candidate."""
-    ratings = criterion.without_each(selector)[:-1]
+    ratings = criterion.without_each(selector)[:-1]  # type: ignore[arg-type]
     best = int(np.argmin(ratings))
     return best, float(ratings[best])

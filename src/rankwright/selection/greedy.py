@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.machine.threads import for_query_ranges
+from rankwright.engines.driver import share
 from rankwright.selection import greedy_kernels as kernels
 from rankwright.types import Array, Columns
 
@@ -65,6 +65,11 @@ class Selected:
         return np.array(self._places, np.intp)
 
     @property
+    def query_errors(self) -> Array:
+        """The squared error of each query by the model trained without it."""
+        return self.errors[:-1]
+
+    @property
     def error(self) -> float:
         """The squared leave-query-out error of the whole (paper G, eq. 7)."""
         return float(self.errors.sum())
@@ -87,6 +92,10 @@ class Selected:
         """The weights of the selected features in every problem; the last row is the model trained on all queries."""
         return self.unturned(self._gains())
 
+    def held_out_weights(self) -> Array:
+        """The weights of the selected features without each query."""
+        return self.weights()[:-1]
+
     def final_weights(self) -> Array:
         """The weights of the model trained on all queries."""
         gains = self._gains()
@@ -97,9 +106,10 @@ class Selected:
     def unturned(self, coefficients: Array) -> Array:
         """Coefficients of the orthogonalised features (× problems) to those of the features themselves, transposed."""
         places = self.places
-        for_query_ranges(
+        share(
             lambda first, last: kernels.back_substitute(self.histories, places, coefficients, first, last),
-            np.arange(coefficients.shape[1] + 1) * self.size,
+            coefficients.shape[1],
+            self.size,
         )
         return np.ascontiguousarray(coefficients.T)
 
@@ -181,9 +191,10 @@ class Candidates:
         of_data = (self._squares, self._products, rows, slots, selected.alpha)
         of_selected = (selected.histories, selected.places, selected.moments)
         of_columns = (self.history, self.moments, self.changes)
-        for_query_ranges(
+        share(
             lambda first, last: kernels.bring_up(lagging, self._done, *of_data, *of_selected, *of_columns, first, last),
-            np.arange(len(lagging) + 1) * (self.moments.shape[2] * (selected.size + 1)),
+            len(lagging),
+            self.moments.shape[2] * (selected.size + 1),
         )
 
     def best_first(self, step: int) -> list[int]:

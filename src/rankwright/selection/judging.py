@@ -12,11 +12,14 @@ from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.errors import DataError
 from rankwright.evaluation.per_query import measure_values
+from rankwright.judgments.judgments import Judgments
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.preparation.formula import linear_scores
 from rankwright.selection.search import Estimate, estimate_of
 from rankwright.types import Array
+
+_LEAST_AT_ONCE = 8  # rankers whose scores are in memory together
 
 
 class Judge:
@@ -27,7 +30,16 @@ class Judge:
 
     def values(self, queries: AnyQueries, weights: Array) -> Array:
         """The measures of each query by each ranker, queries × rankers × measures; weights are rankers × columns."""
-        values: Array = engine_of(queries).per_query(_values, weights, self.measures, self.convention)
+        values: Array = engine_of(queries).per_query(_values, weights, self)
+        return values
+
+    def values_of_scores(self, scores: Array, judgments: Judgments) -> Array:
+        """The same for scores, rankers × documents, of judged documents."""
+        values = np.empty((judgments.n_queries, len(scores), len(self.measures)))
+        for ranker, of_ranker in enumerate(scores):
+            found = measure_values(of_ranker, judgments, self.measures, self.convention)
+            for column, measure in enumerate(self.measures):
+                values[:, ranker, column] = found[measure]
         return values
 
     def estimates(self, values: Array) -> list[dict[Measure, Estimate]]:
@@ -53,23 +65,26 @@ class Judge:
         return found
 
 
-def folds_of(n_queries: int, n_folds: int) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Each fold's number, from 1, and which queries it leaves out: every n-th one."""
+def folds_of(n_queries: int, n_folds: int, seed: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+    """Each fold's number, from 1, and which queries it leaves out, as `fold_of_query` deals them."""
     if n_queries < 2:
         raise DataError(
             "there is only one query, but cross-validation needs two: name the query of each row by qid, or "
             "give validation queries"
         )
-    n_folds = min(n_folds, n_queries)
-    part = np.arange(n_queries) % n_folds
-    return ((fold + 1, part == fold) for fold in range(n_folds))
+    fold_of = fold_of_query(n_queries, n_folds, seed)
+    return ((fold + 1, fold_of == fold) for fold in range(min(n_folds, n_queries)))
 
 
-def _values(part: Part, weights: Array, measures: tuple[Measure, ...], convention: Convention) -> Array:
+def fold_of_query(n_queries: int, n_folds: int, seed: int | None = None) -> npt.NDArray[np.intp]:
+    """The fold of each query, from 0: queries are dealt to the folds in turn; with a seed, in a random order."""
+    dealt: npt.NDArray[np.intp] = np.arange(n_queries) % min(n_folds, n_queries)
+    return dealt if seed is None else np.random.default_rng(seed).permutation(dealt)
+
+
+def _values(part: Part, weights: Array, judge: Judge) -> Array:
     queries = part.queries
-    values = np.empty((queries.n_queries, len(weights), len(measures)))
-    for ranker, scores in enumerate(linear_scores(queries.X, weights.T).T):
-        found = measure_values(scores, queries.judgments, measures, convention)
-        for column, measure in enumerate(measures):
-            values[:, ranker, column] = found[measure]
-    return values
+    at_once = max(_LEAST_AT_ONCE, queries.n_features)  # so that scores take no more memory than features
+    blocks = (weights[first : first + at_once] for first in range(0, len(weights), at_once))
+    values = [judge.values_of_scores(linear_scores(queries.X, block.T).T, queries.judgments) for block in blocks]
+    return np.concatenate(values, axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Protocol
 
 import numpy as np
 
@@ -17,21 +18,47 @@ from rankwright.types import Array, Columns
 _BLOCK_BYTES = 1 << 25
 
 
+class Selection(Protocol):
+    """The features selected so far."""
+
+    features: list[int]
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+
+    @property
+    def error(self) -> float:
+        """Their squared leave-query-out error (paper G, eq. 7)."""
+
+    @property
+    def query_errors(self) -> Array:
+        """The squared error of each query by the model trained without it."""
+
+    def errors_without_each(self) -> Array:
+        """The squared leave-query-out error without the first, second, … of them."""
+
+    def held_out_weights(self) -> Array:
+        """Their weights without each query: query × feature."""
+
+    def final_weights(self) -> Array:
+        """Their weights in the model trained on all queries."""
+
+
 class Selector(ABC):
     """Selects features one after the other; every kind of it comes to the same features and errors.
 
     ``start(alpha)`` comes first, and begins anew for another λ. Features can be dropped only if ``can_drop``.
     """
 
-    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
-        self.data = data
-        self.capacity = capacity
-        self.selected = Selected(data.norms(), capacity, can_drop=can_drop)
-        self._coming: list[int] = []  # features sure to be selected next
+    selected: Selection
 
+    def __init__(self, data: CentredSums, capacity: int) -> None:
+        self.data, self.capacity = data, capacity
+
+    @abstractmethod
     def start(self, alpha: float) -> None:
         """Select nothing."""
-        self.selected.start(alpha)
 
     @abstractmethod
     def errors_with(self, columns: Columns) -> Array:
@@ -45,19 +72,34 @@ class Selector(ABC):
     def add(self, feature: int) -> None:
         """Select a feature."""
 
+    @abstractmethod
     def drop(self, position: int) -> None:
-        """Take the feature at a position of the selection back out: select the others again."""
+        """Take the feature at a position of the selection back out."""
+
+
+class OrthogonalSelector(Selector):
+    """Orthogonalises features as they are selected, in every problem."""
+
+    selected: Selected
+
+    def __init__(self, data: CentredSums, capacity: int, *, can_drop: bool = False) -> None:
+        super().__init__(data, capacity)
+        self.selected = Selected(data.norms(), capacity, can_drop=can_drop)
+        self._coming: list[int] = []  # features sure to be selected next
+
+    def start(self, alpha: float) -> None:
+        """Select nothing."""
+        self.selected.start(alpha)
+
+    def drop(self, position: int) -> None:
+        """Select the others again."""
         self._coming = [feature for place, feature in enumerate(self.selected.features) if place != position]
         self.start(self.selected.alpha)
         while self._coming:
             self.add(self._coming.pop(0))
 
-    def held_out_scores(self, weights: Array) -> Array:
-        """The scores of every query by the model trained without it; ``weights`` are those of the selected features."""
-        return self.data.scores(np.array(self.selected.features, np.intp), weights[:-1])
 
-
-class KeepingSelector(Selector):
+class KeepingSelector(OrthogonalSelector):
     """Keeps β and ρ of the features it had to look at: a step costs O(N·k) for each of them that may be the best.
 
     They are all of them if none lessens the error by much. A row of H is needed of every selected feature.
@@ -180,7 +222,7 @@ class GramSelector(KeepingSelector):
         return feature
 
 
-class DirectSelector(Selector):
+class DirectSelector(OrthogonalSelector):
     """Keeps nothing of candidates that are not selected: each is worked through from the start, a block at a time.
 
     A step costs O(m·k) for each candidate asked for (paper G, section 5), so it suits random subsets of candidates
@@ -194,7 +236,7 @@ class DirectSelector(Selector):
     def errors_with(self, columns: Columns) -> Array:
         """Work through the columns, a block at a time, each block in one pass over X."""
         per_column = 8 * (self.data.n_queries + 1) * (3 * self.selected.size + 8)
-        width = max(1, _BLOCK_BYTES // per_column)
+        width = max(1, max(_BLOCK_BYTES, (self.data.engine.memory or 0) // 4) // per_column)
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
         changes = [self._worked_through(block)[0].changes for block in blocks]
         return self.selected.error + np.concatenate(changes)

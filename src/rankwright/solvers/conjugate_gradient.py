@@ -19,15 +19,20 @@ _ROUNDS = 8  # restarts from the true residual, which rounding lets the recurren
 def shifted_conjugate_gradients(
     times: Callable[[Array], Array], right: Array, alphas: Array, *, most_products: int = 5000
 ) -> tuple[Array, Array]:
-    """Solutions (one column per λ) and their relative residual norms, computed afresh at the end."""
+    """Solutions (one column per λ) and their relative residual norms, computed afresh at the end.
+
+    ``times`` takes the columns of a matrix all at once.
+    """
     solutions, norm = np.zeros((len(right), len(alphas))), float(np.linalg.norm(right))
     if norm == 0:
         return solutions, np.zeros(len(alphas))
     _solve_together(times, right, alphas, solutions, norm, most_products)
-    residuals = np.empty(len(alphas))
-    for column, alpha in enumerate(alphas):
-        residuals[column] = _polish(times, right, float(alpha), solutions[:, column], norm, most_products)
-    return solutions, residuals
+    residuals = right[:, None] - times(solutions) - solutions * alphas  # of all λ by one product
+    sizes: Array = np.linalg.norm(residuals, axis=0) / norm
+    for l in np.flatnonzero(~(sizes <= 10 * _TOLERANCE)):
+        start = residuals[:, l], float(sizes[l])
+        sizes[l] = _polish(times, right, float(alphas[l]), solutions[:, l], start, norm, most_products)
+    return solutions, sizes
 
 
 def _solve_together(
@@ -45,7 +50,7 @@ def _solve_together(
         active &= np.abs(ratio) * np.sqrt(squared) > _TOLERANCE * norm  # one that has converged never comes back
         if not active.any():
             return
-        product = times(direction) + base * direction
+        product = times(direction[:, None])[:, 0] + base * direction
         previous_step, step = step, squared / float(direction @ product)
         denominator = step * growth * (previous_ratio - ratio) + previous_ratio * previous_step * (1 + step * shifts)
         next_ratio = np.where(active, ratio * previous_ratio * previous_step / denominator, ratio)
@@ -60,15 +65,24 @@ def _solve_together(
 
 
 def _polish(
-    times: Callable[[Array], Array], right: Array, alpha: float, solution: Array, norm: float, most: int
+    times: Callable[[Array], Array],
+    right: Array,
+    alpha: float,
+    solution: Array,
+    start: tuple[Array, float],
+    norm: float,
+    most: int,
 ) -> float:
-    """Conjugate gradients on the true residual as long as that makes it smaller; changes ``solution`` in place."""
+    """Conjugate gradients on the true residual as long as that makes it smaller; changes ``solution`` in place.
+
+    ``start`` is the residual of the solution as given, and its relative norm.
+    """
 
     def residual_of(x: Array) -> tuple[Array, float]:
-        residual = right - times(x) - alpha * x
+        residual = right - times(x[:, None])[:, 0] - alpha * x
         return residual, float(np.linalg.norm(residual)) / norm
 
-    residual, size = residual_of(solution)
+    residual, size = start
     for _ in range(_ROUNDS):
         if size <= 10 * _TOLERANCE:
             break

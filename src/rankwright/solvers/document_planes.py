@@ -7,6 +7,7 @@ numbers as there are documents for each plane of a query.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from rankwright.data.part import Part
 from rankwright.data.state import State
@@ -37,9 +38,7 @@ class DocumentPlanes(Planes):
         room = (np.zeros(part.n_features), _room(part)[0])
         while True:
             known = (*_known(state), state["planes.idle"], state["planes.rooms"])
-            first = kernels.add_planes(
-                first, last, *part.products.parts(), part.offsets, *new, least, *known, *room
-            )
+            first = kernels.add_planes(first, last, *part.products.parts(), part.offsets, *new, least, *known, *room)
             if first >= last:
                 return
             make_room(state)
@@ -62,9 +61,7 @@ class DocumentPlanes(Planes):
         state = self._part.state
         kernels.drop_idle(rounds, self._part.offsets, *_known(state), state["planes.idle"])
 
-    def ascend(
-        self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS
-    ) -> float:
+    def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Reads the features of the queries."""
         if len(queries) and queries[-1] == self._part.n_queries - 1:  # all have had their turn
             self._engine.passes += 1
@@ -90,7 +87,7 @@ class DocumentPlanes(Planes):
         )
 
 
-def _known(state: State) -> tuple[Array, Array, Array, Array, Array]:
+def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int64]]:
     names = ("coefficients", "margins", "duals", "gram", "counts")
     coefficients, margins, duals, gram, counts = (state[f"planes.{name}"] for name in names)
     return coefficients, margins, duals, gram, counts

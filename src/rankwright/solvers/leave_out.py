@@ -14,7 +14,7 @@ features on very different scales, the query is solved again by the last way, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +24,12 @@ from scipy.linalg import lapack
 
 from rankwright.data.centred import Moments
 from rankwright.data.part import Part
+from rankwright.engines.driver import share_by_size
 from rankwright.engines.engine import Engine
+from rankwright.judgments.judgments import Judgments
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.lapack import tridiagonalise
-from rankwright.machine.threads import for_query_ranges
+from rankwright.machine.runs import runs_of_queries
 from rankwright.solvers.leave_out_kernels import (
     MOST_TERMS,
     backward_errors,
@@ -49,6 +51,13 @@ _LEFT_BY_SUBTRACTING = 1e-6
 
 # Measured: how much longer a flop takes there than in the other ways.
 _PRICE_OF_TRIDIAGONALISATION = 4.0
+
+
+# Queries that outweigh all others are summed without each other, at a time as many as have so many products together.
+_GRAM_NUMBERS = 1 << 23
+
+# Of so many documents, scores are there at once for every λ.
+_DOCUMENTS_AT_A_TIME = 4096
 
 
 class Block(NamedTuple):
@@ -85,53 +94,108 @@ def query_block(part: Part, q: int) -> Block:
 BlockOf = Callable[[Part, int], Block]
 
 
-def leave_out_scores(
-    engine: Engine, moments: Moments, block_of: BlockOf, moments_without: Callable[[int], Moments], alphas: Array
-) -> Array:
-    """Held-out scores, λ × documents, each query's documents together.
+class LeaveOut:
+    """Scores of each query by the ranker trained without it, of data that are known by their sums.
 
-    A query that outweighs all others is not taken off the sums: there are few such, and for them ``moments_without``
-    sums anew.
+    A query that outweighs all others is not taken off the sums: ``moments_without`` sums the others anew. A query is
+    such for some feature, so there are hardly more of them than features.
     """
-    scores = np.empty((len(alphas), engine.n_documents))
-    with one_thread_per_call():
-        leaver = Leaver(moments, alphas)
-    heavy = engine.fill(leave_out_step, scores, leaver, block_of, axis=1, by="document")
-    for q in [q for part in heavy for q in part]:
-        weights = leaver.weights_without(moments_without(q))
-        begin, end = engine.offsets[q : q + 2]
-        scores[:, begin:end] = engine.sum(_block_scores, q, block_of, weights)
-    return scores
+
+    def __init__(
+        self,
+        engine: Engine,
+        moments: Moments,
+        block_of: BlockOf,
+        moments_without: Callable[[list[int]], list[Moments]],
+        alphas: Array,
+    ) -> None:
+        self._engine, self._block_of, self._moments_without = engine, block_of, moments_without
+        with one_thread_per_call():
+            self._leaver = Leaver(moments, alphas)
+
+    def scores(self) -> Array:
+        """Held-out scores, λ × documents, each query's documents together."""
+        scores = np.empty((self._leaver.n_alphas, self._engine.n_documents))
+        heavy = self._engine.fill(_write_scores, scores, self._leaver, self._block_of, axis=1, by="document")
+        for q, of_query, _ in self._heavy_scores(heavy):
+            scores[:, self._engine.offsets[q] : self._engine.offsets[q + 1]] = of_query
+        return scores
+
+    def values(self, values_of: ValuesOf, n_values: int) -> Array:
+        """What ``values_of`` makes of the held-out scores, queries × λ × values. Scores do not leave their part."""
+        values = np.empty((self._engine.n_queries, self._leaver.n_alphas, n_values))
+        heavy = self._engine.fill(_write_values, values, self._leaver, self._block_of, values_of)
+        for q, of_query, judgments in self._heavy_scores(heavy):
+            values[q] = values_of(of_query, judgments)[0]
+        return values
+
+    def _heavy_scores(self, heavy: list[list[int]]) -> Iterator[_QueryScores]:
+        """The held-out scores of queries that outweigh all others."""
+        queries = [q for of_part in heavy for q in of_part]
+        at_a_time = max(1, _GRAM_NUMBERS // self._engine.n_features**2)
+        for begin in range(0, len(queries), at_a_time):
+            some = queries[begin : begin + at_a_time]
+            weights = map(self._leaver.weights_without, self._moments_without(some))
+            for found in self._engine.each(_scores_of_queries, self._block_of, dict(zip(some, weights, strict=True))):
+                yield from found
 
 
-def leave_out_step(part: Part, room: Array, leaver: Leaver, block_of: BlockOf) -> list[int]:
+# What is made of scores, λ × documents, and the judgments of these documents: queries × λ × values.
+ValuesOf = Callable[[Array, Judgments], Array]
+
+# A query, its scores and its judgments.
+_QueryScores = tuple[int, Array, Judgments]
+
+
+def _write_scores(part: Part, room: Array, leaver: Leaver, block_of: BlockOf) -> list[int]:
     """Write the held-out scores of a part's queries; returns those that outweigh all others, which it leaves out."""
+
+    def write(first: int, last: int, scores: Array) -> None:
+        room[:, part.offsets[first] : part.offsets[last]] = scores
+
+    return _for_runs(part, leaver, block_of, write)
+
+
+def _write_values(part: Part, room: Array, leaver: Leaver, block_of: BlockOf, values_of: ValuesOf) -> list[int]:
+    """The same for what is made of the scores, which are never there all at once."""
+
+    def write(first: int, last: int, scores: Array) -> None:
+        room[first:last] = values_of(scores, part.judgments.run(first, last))
+
+    return _for_runs(part, leaver, block_of, write)
+
+
+def _for_runs(part: Part, leaver: Leaver, block_of: BlockOf, write: Callable[[int, int, Array], None]) -> list[int]:
+    """Call ``write(first, last, scores)`` on runs of queries; scores of those that are returned are 0."""
     heavy: list[int] = []
 
-    def work(first: int, last: int) -> None:
-        for q in range(first, last):
-            block = block_of(part, q)
-            if leaver.is_outweighed_by(block):
-                heavy.append(part.first_query + q)
-            else:
-                room[:, part.offsets[q] : part.offsets[q + 1]] = leaver.scores(block)
+    def scores_of(q: int) -> Array:
+        block = block_of(part, q)
+        if not leaver.is_outweighed_by(block):
+            return leaver.scores(block)
+        heavy.append(part.first_query + q)
+        return np.zeros((leaver.n_alphas, block.n_documents))
+
+    def work(begin: int, end: int) -> None:
+        for first, last in runs_of_queries(part.offsets, _DOCUMENTS_AT_A_TIME, begin, end):
+            write(first, last, np.concatenate([scores_of(q) for q in range(first, last)], axis=1))
 
     with one_thread_per_call():
         part.over_runs(work)
     return sorted(heavy)
 
 
-def _block_scores(part: Part, q: int, block_of: BlockOf, weights: Array) -> Array | float:
-    """The scores of one query, from the part that has it; 0 from others."""
-    first, last = part.run_of(q, q + 1)
-    return block_of(part, first).scores(weights) if first < last else 0.0
+def _scores_of_queries(part: Part, block_of: BlockOf, weights: dict[int, Array]) -> list[_QueryScores]:
+    """The scores of those of some queries that the part has, each by weights of its own."""
+    own = part.places_of(weights)
+    return [(q, block_of(part, at).scores(weights[q]), part.judgments.run(at, at + 1)) for q, at in own.items()]
 
 
 class Leaver:
     """Trains without one block at a time. Weights are λ × features."""
 
     def __init__(self, moments: Moments, alphas: Array) -> None:
-        self._moments, self._alphas = moments, alphas
+        self._moments, self._alphas, self.n_alphas = moments, alphas, len(alphas)
         self._totals, self._least_alpha = np.diag(moments.gram).copy(), float(alphas.min())
         values, self._vectors = scipy.linalg.eigh(moments.gram)
         self._inverses = 1 / (np.maximum(values, 0) + alphas[:, None])  # (Λ + λ)⁻¹
@@ -233,7 +297,7 @@ def leave_out_kernel_scores(
             scores[:, documents] = (kernel_matrix[documents] @ centre(dual)).T
 
     with one_thread_per_call():
-        for_query_ranges(work, offsets)
+        share_by_size(work, offsets)
     return scores
 
 

@@ -85,9 +85,7 @@ class Planes(ABC):
         self._engine.each_state(_forget_duals)
 
     @abstractmethod
-    def ascend(
-        self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS
-    ) -> float:
+    def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Raise D by the dual variables of these queries, each in turn; ``weights`` follow. Returns the gap before."""
 
     def read_and_ascend(self, objective: StructuredObjective, alpha: float, weights: Array, least: float) -> float:
@@ -144,9 +142,7 @@ class FeaturePlanes(Planes):
         """Moves the others together."""
         self._engine.each_state(_drop_idle, rounds)
 
-    def ascend(
-        self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS
-    ) -> float:
+    def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Without the data."""
         sent = (queries, alpha, least, most_steps)
         done = self._engine.in_turn(_ascend_among, Ascent(weights, weights), *sent, states_only=True)
@@ -293,9 +289,7 @@ def _ascend(state: State, order: Order, alpha: float, weights: Array, least: flo
     return gap
 
 
-def _ascend_among(
-    state: State, carried: Ascent, queries: Order, alpha: float, least: float, most_steps: int
-) -> Ascent:
+def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, least: float, most_steps: int) -> Ascent:
     own = queries - state.first_query
     own = own[(own >= 0) & (own < state.n_queries)]
     weights = carried.weights.copy()

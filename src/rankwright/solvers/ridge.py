@@ -25,8 +25,8 @@ from rankwright.types import Array
 
 Solver = Literal["primal", "dual", "cg"]
 
-# Beyond this many features, sparse data are solved by iteration: X̂ᵀX̂ would fill the memory.
-_MOST_FEATURES_OF_SPARSE = 4096
+# Beyond this many features, sparse and streamed data are solved by iteration: X̂ᵀX̂ would fill the memory.
+_MOST_FEATURES_OF_MATRIX = 4096
 
 # In matrices smaller than this, the threads of a BLAS spend more time waiting for each other than they save.
 _WORTH_MORE_THREADS = 1000
@@ -87,9 +87,9 @@ def _factor(matrix: Array, alpha: float) -> Callable[[Array], Array]:
 
 
 def choose_solver(data: CentredSums) -> Solver:
-    """Primal or dual, whichever matrix is smaller; iteration for wide sparse data."""
-    if data.is_sparse:
-        return "primal" if data.n_features <= _MOST_FEATURES_OF_SPARSE else "cg"
+    """Primal or dual, whichever matrix is smaller; iteration for wide data that are CSR, or not kept in memory."""
+    if data.has_little_room:
+        return "primal" if data.n_features <= _MOST_FEATURES_OF_MATRIX else "cg"
     return "primal" if data.n_features <= data.n_documents else "dual"
 
 
@@ -139,10 +139,7 @@ def _relative(columns: Array, scale: Array) -> Array:
 
 
 def _cg(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
-    def gram_times(v: Array) -> Array:
-        return data.gram_times(v[:, None])[:, 0]
-
-    return shifted_conjugate_gradients(gram_times, data.target_products(), alphas)
+    return shifted_conjugate_gradients(data.gram_times, data.target_products(), alphas)
 
 
 _SOLVERS: dict[Solver, Callable[[CentredSums, Array], tuple[Array, Array]]] = {

@@ -200,7 +200,7 @@ def look_at(
             state["found.vectors"] = np.empty((part.n_queries, part.n_features))
         else:
             state["found.scores"], state["found.gradient"] = scores, point.gradient
-    vectors = None if vectors_of is None else state["found.vectors"]
+    vectors = state.get("found.vectors")
 
     def work(first: int, last: int) -> None:
         for begin, end in features.blocks(first, last):
@@ -210,9 +210,10 @@ def look_at(
                 features.scores(begin, end, weights, scores)
                 _check_finite(part, float(scores[part.offsets[begin] : part.offsets[end]].sum()))
             losses.evaluate(begin, end, scores, point)
-            if vectors_of is not None and max(begin, vectors_of[0]) < min(end, vectors_of[1]):
-                own = max(begin, vectors_of[0]), min(end, vectors_of[1])
-                features.query_products(*own, point.gradient, vectors)
+            if vectors is not None and vectors_of is not None:
+                begin, end = max(begin, vectors_of[0]), min(end, vectors_of[1])
+                if begin < end:
+                    features.query_products(begin, end, point.gradient, vectors)
 
     part.over_runs(work, *run)
     first, last = run

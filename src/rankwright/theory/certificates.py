@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rankwright.checks import check_choice, check_positive, check_probability
 from rankwright.data.as_queries import checked_queries
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.evaluation import Ranker, evaluate
 from rankwright.evaluation.tables import number, plain_table, rich_table
@@ -48,7 +48,7 @@ _WITHIN = (0.02, 0.01)  # how close to the mean a bound may be wanted
 
 def certificate(
     ranker_or_scores: npt.ArrayLike | Ranker | HeldOut,
-    queries: Queries | None = None,
+    queries: AnyQueries | None = None,
     measure: str | Measure = "ndcg@10",
     delta: float = 0.05,
     *,
@@ -68,7 +68,7 @@ def certificate(
         A ranker knows the queries that it was trained on or chosen by again; of scores nothing is known. Rankers that
         leave a query out share most of their training data, so their values are not independent, and the bound is an
         estimate.
-    queries : Queries
+    queries : Queries, in memory or read from files
         Not needed for what `leave_query_out` gave, which has its own.
     measure : such as ``nDCG @ 10`` or ``"ndcg@10"``
         DCG and WPD have no greatest value, and no such bound. ERR must be told its max_grade.
@@ -128,7 +128,7 @@ def certificate(
     )
 
 
-def _doubts(who: str, system: Any, queries: Queries) -> list[str]:
+def _doubts(who: str, system: Any, queries: AnyQueries) -> list[str]:
     if isinstance(system, HeldOut):
         return ["leave-query-out values are not independent, and the bound is about rankers trained on one query less"]
     return doubts_about(who, system, queries)
@@ -191,7 +191,7 @@ def _method(method: str, measure: Measure, *, is_exact: bool, is_gain: bool) -> 
 # The values of the queries
 
 
-def _judged_queries(system: Any, queries: Queries | None) -> Queries:
+def _judged_queries(system: Any, queries: AnyQueries | None) -> AnyQueries:
     if isinstance(system, HeldOut):
         if queries is not None and queries is not system.queries:
             raise ParameterError("queries: the result of leave_query_out contains its queries: leave this argument out")
@@ -199,7 +199,7 @@ def _judged_queries(system: Any, queries: Queries | None) -> Queries:
     return checked_queries(queries)
 
 
-def _values(system: Any, queries: Queries, measure: Measure, convention: str | Convention) -> Values:
+def _values(system: Any, queries: AnyQueries, measure: Measure, convention: str | Convention) -> Values:
     """A value per query, NaN for those left out, by the ids of the queries: the order of rows tells nothing."""
     if isinstance(system, HeldOut):
         if system.queries is not queries:
@@ -214,7 +214,7 @@ def _values(system: Any, queries: Queries, measure: Measure, convention: str | C
     return values[np.argsort(queries.query_ids.astype(str), kind="stable")]
 
 
-def _baseline_values(baseline: Any, queries: Queries, measure: Measure, convention: str | Convention) -> Values:
+def _baseline_values(baseline: Any, queries: AnyQueries, measure: Measure, convention: str | Convention) -> Values:
     try:
         return _values(baseline, queries, measure, convention)
     except DataError as error:

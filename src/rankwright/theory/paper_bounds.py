@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
+from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import PreferenceGraph
 from rankwright.losses.listwise import ListwiseHinge
 from rankwright.losses.pairwise import Levels, PreorderLoss, levels_of
@@ -53,10 +53,10 @@ class _Pairs(NamedTuple):
 
 def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | None, M: float | None) -> RiskBound:
     """Theorem 3 and corollaries 1 and 2, for the position-sensitive hinge and the number of pairs in wrong order."""
-    queries = scored.queries
+    queries = scored.judgments
     if isinstance(queries.supervision, PreferenceGraph):
         raise ParameterError(f"kind={kind!r} needs grades or full rankings, not preference graphs")
-    levels = levels_of(queries.judgments)
+    levels = levels_of(queries)
     pairs = _PAIRS[kind](queries, levels)
     radius = scored.radius(B)
     length, length_from = scored.document_length(M)
@@ -91,7 +91,7 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
     )
 
 
-def _all_pairs(queries: Queries, levels: Levels) -> _Pairs:
+def _all_pairs(queries: Judgments, levels: Levels) -> _Pairs:
     """Theorem 3: a full ranking of m documents."""
     tied = levels.per_query < queries.sizes
     if tied.any():
@@ -105,7 +105,7 @@ def _all_pairs(queries: Queries, levels: Levels) -> _Pairs:
     return _Pairs(log_of(count), m - 1, max(m - 1, 1), constants, "pairs", "m − 1")
 
 
-def _level_pairs(queries: Queries, levels: Levels) -> _Pairs:
+def _level_pairs(queries: Judgments, levels: Levels) -> _Pairs:
     """Corollary 1: r levels."""
     r, count = int(levels.per_query.max()), int(levels.pairs().max())
     constants = (
@@ -116,7 +116,7 @@ def _level_pairs(queries: Queries, levels: Levels) -> _Pairs:
     return _Pairs(log_of(count), r - 1, max(r - 1, 1), constants, "pairs", "r − 1")
 
 
-def _two_level_pairs(queries: Queries, levels: Levels) -> _Pairs:
+def _two_level_pairs(queries: Judgments, levels: Levels) -> _Pairs:
     """Corollary 2: relevant and other documents."""
     if (levels.per_query > 2).any():
         name = queries.grouping.query_id(int(np.argmax(levels.per_query > 2)))
@@ -141,7 +141,7 @@ def listwise_bound(
     scored: ScoredQueries, kind: str, hinge: StructuredHinge, delta: float, B: float | None, M: float | None
 ) -> RiskBound:
     """Theorem 4 and corollary 3, for the sum of hinges over rankings and the loss L = 1 − measure."""
-    queries, losses = scored.queries, hinge.on(scored.queries)
+    queries, losses = scored.judgments, hinge.on(scored.judgments)
     lipschitz = lipschitz_of(losses)
     radius = scored.radius(B)
     document_length, length_from = scored.document_length(M)
@@ -187,13 +187,13 @@ _COROLLARY_3 = (
 )
 
 
-def _all_orders(queries: Queries, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
+def _all_orders(queries: Judgments, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
     """ln m_q! of each query."""
     m = int(queries.sizes.max())
     return log_factorial(queries.sizes), (Constant("m", m, "the largest number of documents in a query"),)
 
 
-def _classes(queries: Queries, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
+def _classes(queries: Judgments, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
     """ln C(m_q, rel) of each query: rankings that differ in where relevant documents stand."""
     relevant = np.add.reduceat(losses.levels, losses.offsets[:-1]).astype(np.int64)
     logs = log_binomial(queries.sizes, relevant)
@@ -211,7 +211,7 @@ _LOG_COUNTS = {"theorem4": _all_orders, "corollary3": _classes}
 
 
 def _sum_over_orders(
-    queries: Queries, hinge: StructuredHinge, losses: StructuredLosses, scores: Array, log_counts: Array
+    queries: Judgments, hinge: StructuredHinge, losses: StructuredLosses, scores: Array, log_counts: Array
 ) -> tuple[Array, str]:
     """ln of the sum of hinges over all orders; of long lists, what it cannot exceed."""
     if queries.sizes.max() <= _LONGEST_SUM:
@@ -221,7 +221,7 @@ def _sum_over_orders(
 
 
 def _sum_over_classes(
-    queries: Queries, hinge: StructuredHinge, losses: StructuredLosses, scores: Array, log_counts: Array
+    queries: Judgments, hinge: StructuredHinge, losses: StructuredLosses, scores: Array, log_counts: Array
 ) -> tuple[Array, str]:
     """The same over classes of rankings, each in the order that the scores give it."""
     relevant = np.add.reduceat(losses.levels, losses.offsets[:-1])

@@ -13,6 +13,7 @@ from rankwright.checks import check_positive, check_whole
 from rankwright.data.as_queries import checked_queries
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
+from rankwright.data.streams.streamed import in_memory
 from rankwright.errors import DataError
 from rankwright.evaluation.tables import plain_table, rich_table
 from rankwright.html import Block, notebook_html
@@ -98,7 +99,8 @@ def rademacher(
     check_positive("B", B)
     check_whole("draws", draws, 2)
     check_whole("seed", seed, 0)
-    if checked_queries(queries).n_documents == 0:
+    queries = in_memory(checked_queries(queries), "rademacher", "risk_bound, which bounds them by sums over queries")
+    if queries.n_documents == 0:
         raise DataError("there are no documents")
     blocks = QueryBlocks(queries.X, queries.grouping)
     sampled, total = _lengths_of_sums(blocks, centred, int(draws), seed)

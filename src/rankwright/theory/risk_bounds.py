@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from rankwright.checks import check_choice, check_positive, check_probability
-from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import ParameterError
 from rankwright.losses.listwise import ListwiseHinge
 from rankwright.losses.loss import QueryLosses
@@ -29,7 +29,7 @@ KINDS = (*PAIRWISE, *LISTWISE, *VECTOR)
 
 def risk_bound(
     ranker: Any,
-    queries: Queries,
+    queries: AnyQueries,
     delta: float = 0.05,
     kind: Kind = "ndcg",
     *,
@@ -50,7 +50,7 @@ def risk_bound(
     ----------
     ranker : a fitted linear ranker, or a model that was read from a file
         Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
-    queries : Queries
+    queries : Queries, in memory or read from files
         Those it was trained on; others will do as well.
     delta : float
         The probability that the bound does not hold.
@@ -113,13 +113,13 @@ def risk_bound(
     hinge = _hinge(kind, measure, position_weights, convention)
     if kind in LISTWISE:
         return listwise_bound(scored, kind, hinge, delta, B, M)
-    losses = hinge.on(queries)
+    losses = hinge.on(scored.judgments)
     is_largest = constants == "largest"
     complexity = complexity_of_largest(scored, losses, M) if is_largest else complexity_of_data(scored, losses)
     bounded: QueryLosses = losses
     if kind == "softmax":
         soft = ListwiseHinge(hinge.measure, "softmax", temperature or 0.01, hinge.position_weights, convention)
-        bounded = soft.on(queries)
+        bounded = soft.on(scored.judgments)
     bound = VectorBound(kind, risk_of(hinge), scored, losses, bounded, complexity, delta)
     return bound.best() if B is None else bound.within(B)
 

@@ -9,10 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.data.as_queries import checked_queries
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
-from rankwright.data.query_blocks import QueryBlocks
+from rankwright.data.query_blocks import blocks_of
+from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
+from rankwright.models.model import Model
 from rankwright.models.model_of import model_of, not_wanted
+from rankwright.preparation.formula import Formula
+from rankwright.preparation.missing import missing_within_queries
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
 from rankwright.types import Array
@@ -31,7 +36,7 @@ class Radius(NamedTuple):
 class ScoredQueries:
     """What risk bounds need of a ranker and of queries."""
 
-    def __init__(self, ranker: Any, queries: Queries) -> None:
+    def __init__(self, ranker: Any, queries: AnyQueries) -> None:
         wanted = (
             "ranker must be a fitted linear one, such as RankSVM or a loaded model, as the bounds are for classes of "
             "linear functions"
@@ -42,14 +47,14 @@ class ScoredQueries:
             raise not_wanted(wanted, ranker)
         if checked_queries(queries).n_documents == 0:
             raise DataError("there are no queries to bound a risk with")
-        self.queries = queries
+        self.judgments = queries.judgments
         self.scores = model.predict(queries)
-        features, weights = formula.as_linear(model._columns_of(queries), queries.grouping)
+        linear, weights = _as_linear(model, formula, queries)
         with np.errstate(over="ignore"):
             self.length = float(np.linalg.norm(weights))
         if not np.isfinite(self.length):
             raise ParameterError("ranker: its weights are so large that their squares overflow")
-        self.blocks = QueryBlocks(features, queries.grouping)
+        self.blocks = blocks_of(linear)
 
     @cached_property
     def longest_document(self) -> float:
@@ -80,3 +85,19 @@ class ScoredQueries:
         if given < self.longest_document * (1 - 1e-12):
             raise ParameterError(f"M = {given:g} is less than the length of a document, {self.longest_document:g}")
         return float(given), "given"
+
+
+def _as_linear(model: Model, formula: Formula, queries: AnyQueries) -> tuple[AnyQueries, Array]:
+    """The queries with features that scores are linear in, and their weights."""
+    lacking = None
+    if formula.filling is not None:
+        found = [missing_within_queries(model._columns_of(part), part.grouping) for part in parts_of(queries)]
+        lacking = np.any(found, axis=0)
+
+    def of_part(part: Queries) -> tuple[Queries, Array]:
+        features, weights = formula.as_linear(model._columns_of(part), part.grouping, lacking)
+        return Queries(features, part.supervision, part.qid), weights
+
+    if isinstance(queries, Queries):
+        return of_part(queries)
+    return queries.mapped(lambda part: of_part(part)[0]), of_part(queries[:1].in_memory())[1]

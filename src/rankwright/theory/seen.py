@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.data.fingerprints import query_fingerprints
+from rankwright.data.fingerprints import Fingerprints, query_fingerprints
+from rankwright.data.parts import parts_of
 from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries
 
 _DOUBTS = {"train": "was trained on", "valid": "was chosen by"}
 
 
-def doubts_about(who: str, system: Any, queries: Queries) -> list[str]:
+def doubts_about(who: str, system: Any, queries: AnyQueries) -> list[str]:
     """What speaks against a guarantee, in sentences: that these queries were trained on, or chosen by.
 
     A ranker in memory knows all queries that it was given, a model from a file a sample of them. In a pipeline, or in a
@@ -26,14 +28,19 @@ def doubts_about(who: str, system: Any, queries: Queries) -> list[str]:
     remembered = getattr(ranker, "_seen_queries", None)
     if remembered is None:
         return []
-    if ranker is system:
-        features = ranker._columns_trained_on(queries)
-    else:
-        features = system[:-1].transform(queries.X) if len(system) > 1 else queries.X
-    found = query_fingerprints(Queries(features, queries.supervision, queries.qid))
+    found = np.unique(np.concatenate([_fingerprints(system, ranker, part) for part in parts_of(queries)]))
     doubts = []
     for role, known in remembered.items():
         n_seen = int(np.isin(found, np.concatenate(known)).sum()) if known else 0
         if n_seen:
             doubts.append(f"{who} {_DOUBTS[role]} these queries ({n_seen:,} of {queries.n_queries:,} recognised)")
     return doubts
+
+
+def _fingerprints(system: Any, ranker: Any, queries: Queries) -> Fingerprints:
+    """Those of queries with the features that the ranker at the end of a system was trained on."""
+    if ranker is system:
+        features = ranker._columns_trained_on(queries)
+    else:
+        features = system[:-1].transform(queries.X) if len(system) > 1 else queries.X
+    return query_fingerprints(Queries(features, queries.supervision, queries.qid))

@@ -67,7 +67,7 @@ def complexity_of_data(scored: ScoredQueries, losses: StructuredLosses) -> Compl
 
 def complexity_of_largest(scored: ScoredQueries, losses: StructuredLosses, M: float | None) -> Complexity:
     """From the longest list, the longest document and the largest Λ: known before the queries are, if these are."""
-    lipschitz, N, m = lipschitz_of(losses), losses.n_queries, int(scored.queries.sizes.max())
+    lipschitz, N, m = lipschitz_of(losses), losses.n_queries, int(scored.judgments.sizes.max())
     length, length_from = scored.document_length(M)
     largest = float(lipschitz.constants.max())
     radius, target = float(lipschitz.radii.max()), float(lipschitz.sums.max())

@@ -121,9 +121,10 @@ def test_two_parts_stay_within_the_limit(file, memory):
 
 def test_progress_is_told(streamed):
     told = []
-    for _ in streamed.parts(lambda done, total: told.append((done, total))):
+    for _ in streamed.parts(told.append):
         pass
-    done, total = zip(*told, strict=True)
+    assert all(each.in_bytes for each in told)
+    done, total = zip(*((each.done, each.total) for each in told), strict=True)
     assert len(set(total)) == 1
     assert list(done) == sorted(done)
     assert done[-1] == pytest.approx(total[0])
@@ -131,8 +132,9 @@ def test_progress_is_told(streamed):
 
 def test_the_first_reading_tells_of_bytes(file):
     told = []
-    rw.open_queries(file, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (file.stat().st_size, file.stat().st_size)
+    rw.open_queries(file, progress=told.append)
+    size = file.stat().st_size
+    assert (told[-1].done, told[-1].total, told[-1].in_bytes) == (size, size, True)
 
 
 def _threads():
@@ -189,7 +191,7 @@ def test_only_one_part_is_read_ahead(streamed):
 
 
 def test_an_interruption_of_the_first_reading_leaves_nothing(file):
-    def interrupts(done, total):
+    def interrupts(progress):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -361,3 +363,29 @@ def test_nothing_is_told_where_all_is_well(file):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rw.open_queries(file).in_memory()
+
+
+def test_parts_know_the_extremes_of_all_queries(streamed, whole):
+    """Also those that come before the greatest grade; a complete reading tells them, and a selection has its own."""
+    for part in streamed.parts():
+        assert part.judgments.whole == whole.judgments.whole
+        assert part.judgments.run(0, 1).whole == whole.judgments.whole
+    for which in (slice(3, 300, 2), slice(0, 200)):
+        for one in (streamed[which], streamed[which].mapped(lambda part: part)):
+            list(one.parts())
+            assert one.whole == whole[which].judgments.whole
+        assert streamed[which].whole == whole[which].judgments.whole
+
+
+def test_a_watch_tells_of_every_pass(streamed):
+    told = []
+    watched = streamed.watched(told.append)
+    for queries in (watched, watched[::2], watched.mapped(lambda part: part)):
+        for _ in queries.parts():
+            pass
+    whats = list(dict.fromkeys(now.what for now in told))
+    assert [what.split(" over ")[0] for what in whats] == ["pass 1", "pass 2", "pass 3"]
+    assert all(now.in_bytes for now in told)
+    for what in whats:
+        last = [now for now in told if now.what == what][-1]
+        assert last.done == pytest.approx(last.total)

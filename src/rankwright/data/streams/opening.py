@@ -71,11 +71,37 @@ def open_queries(
     progress : function, optional
         Called with :class:`~rankwright.Progress` while the files are read for the first time: bytes read, of how many.
     """
-    files = data_files(paths)
-    limit = memory_limit(memory)
     asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
     if for_model is not None:
         asked = asked.for_model(for_model)
+    return open_asked(
+        paths,
+        asked,
+        memory=memory,
+        cache=cache,
+        sort=sort,
+        dtype=dtype,
+        missing=missing,
+        column_description=column_description,
+        progress=progress,
+    )
+
+
+def open_asked(
+    paths: Paths,
+    asked: TableColumns,
+    *,
+    memory: int | str,
+    cache: str | os.PathLike[str] | None = None,
+    sort: bool = False,
+    dtype: npt.DTypeLike | None = None,
+    missing: Literal["zero", "nan"] = "zero",
+    column_description: str | os.PathLike[str] | None = None,
+    progress: Tell | None = None,
+) -> StreamedQueries:
+    """The same, of columns that are asked for by one object."""
+    files = data_files(paths)
+    limit = memory_limit(memory)
     kinds = {"csv" if column_description is not None else kind_of_file(file): file for file in files}
     if len(kinds) > 1:
         (one, a), (other, b) = list(kinds.items())[:2]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.data.streams.sizes import told_bytes
 from rankwright.errors import DataError
+from rankwright.machine.runs import runs_of_queries
 
 # A part takes at most this share of the memory: one in work and one read ahead leave the other half to learners.
 _SHARE = 4
@@ -61,10 +62,4 @@ def cut(offsets: npt.NDArray[np.int64], row_bytes: float, memory: int) -> list[t
             f"memory='{needed / 1e6 + 1:.0f}MB' or more, or check that the data say which query each row belongs to"
         )
     rows = max(1, int(most / max(row_bytes, 1.0)))
-    runs, first = [], 0
-    while first < n_queries:
-        within = int(np.searchsorted(offsets, offsets[first] + rows, side="right")) - 1
-        last = max(first + 1, within)
-        runs.append((first, last))
-        first = last
-    return runs
+    return list(runs_of_queries(offsets, rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import cached_property
 from typing import Any
@@ -18,12 +18,20 @@ from rankwright.data.streams.sizes import bytes_of, memory_limit, told_bytes
 from rankwright.data.streams.source import Source, cut
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.judgments import Judgments
+from rankwright.judgments.whole import Whole
 from rankwright.progress import Progress, Tell
 
 Map = Callable[[Queries], Queries]
 
 # What a function makes of the features is seen on the first queries, of about so many documents.
 _PROBED = 1000
+
+
+class Watch:
+    """Counts the readings of some queries, and whatever they are made into, and tells of them."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell, self.passes = tell, 0
 
 
 class StreamedQueries:
@@ -41,8 +49,9 @@ class StreamedQueries:
         *,
         chosen: npt.NDArray[np.intp] | None = None,
         maps: tuple[Map, ...] = (),
+        watch: Watch | None = None,
     ) -> None:
-        self._source, self._maps = source, maps
+        self._source, self._maps, self._watch = source, maps, watch
         self._chosen = chosen
         self.memory = memory_limit(memory)
         """The limit of memory, in bytes: the part in work and the one that is read ahead take half of it at most."""
@@ -104,11 +113,20 @@ class StreamedQueries:
     @cached_property
     def judgments(self) -> Judgments:
         """Supervision and grouping of all documents, in memory: read once, without features and document ids."""
+        return joined_judgments(list(self._judgments_of_parts()))
+
+    @cached_property
+    def whole(self) -> Whole:
+        """Extremes of all queries: read without features, unless a complete reading has told them before."""
+        return Whole.of_parts(Whole.of(part.supervision, part.grouping) for part in self._judgments_of_parts())
+
+    def _judgments_of_parts(self) -> Iterator[Judgments]:
         if self._maps:
-            with closing(self.parts()) as parts:
-                return joined_judgments([part.judgments for part in parts])
-        read = (self._source.read(first, last, features=False) for first, last in self._runs)
-        return joined_judgments([self._taken(part, run).judgments for part, run in zip(read, self._runs, strict=True)])
+            with closing(one_ahead(self._part, self._runs)) as parts:
+                yield from (part.judgments for part in parts)
+        else:
+            for run in self._runs:
+                yield self._taken(self._source.read(*run, features=False), run).judgments
 
     @property
     def is_sparse(self) -> bool:
@@ -128,14 +146,28 @@ class StreamedQueries:
         While a part is in work, the next one is read. Who leaves before the end closes the iterator (a loop that is
         left by ``break`` or an error does so by itself). ``progress`` is called with `Progress`, in bytes.
         """
-        total = self.n_documents * self._row_bytes
-        done = 0.0
+        total, what = self.n_documents * self.row_bytes, "reading"
+        if progress is None and self._watch is not None:
+            self._watch.passes += 1
+            progress, what = self._watch.tell, f"pass {self._watch.passes} over {self._source.told()}"
+        done, extremes = 0.0, []
         with closing(one_ahead(self._part, self._runs)) as parts:
             for part in parts:
-                yield part
-                done += part.n_documents * self._row_bytes
+                if "whole" not in self.__dict__:
+                    extremes.append(Whole.of(part.supervision, part.grouping))
+                yield part.as_part(lambda: self.whole)
+                done += part.n_documents * self.row_bytes
                 if progress is not None:
-                    progress(Progress("reading", done, total, in_bytes=True))
+                    progress(Progress(what, done, total, in_bytes=True))
+        if len(extremes) == self.n_parts:
+            self.whole = Whole.of_parts(extremes)
+
+    def run(self, first: int, last: int) -> Queries:
+        """Queries first … last − 1 in memory, whatever memory that takes."""
+        if first >= last:
+            return self._empty
+        chosen = self._chosen
+        return self._part((first, last) if chosen is None else (int(chosen[first]), int(chosen[last - 1]) + 1))
 
     def in_memory(self) -> Queries:
         """All of them as :class:`~rankwright.Queries`, whatever memory that takes."""
@@ -161,7 +193,7 @@ class StreamedQueries:
                 "them from .in_memory()"
             )
         chosen = positions if self._chosen is None else self._chosen[positions]
-        return StreamedQueries(self._source, self.memory, chosen=chosen, maps=self._maps)
+        return StreamedQueries(self._source, self.memory, chosen=chosen, maps=self._maps, watch=self._watch)
 
     def mapped(self, function: Map) -> StreamedQueries:
         """The same queries with what the function makes of each part: nothing is read now but the first queries.
@@ -169,7 +201,12 @@ class StreamedQueries:
         The function must treat documents one by one or query by query, and keep the queries and their documents as they
         are: it is for other features or other grades.
         """
-        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=(*self._maps, function))
+        maps = (*self._maps, function)
+        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=maps, watch=self._watch)
+
+    def watched(self, tell: Tell) -> StreamedQueries:
+        """The same queries, whose every reading, of parts and prepared columns too, is told: pass by pass, in bytes."""
+        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=self._maps, watch=Watch(tell))
 
     # How it is read
 
@@ -179,21 +216,21 @@ class StreamedQueries:
         sizes = self._source.sizes
         if self._chosen is None:
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-            return cut(offsets, self._row_bytes, self.memory)
+            return cut(offsets, self.row_bytes, self.memory)
         runs = []
         # Stretches that are chosen as a whole are read as such; elsewhere what lies between is read and dropped.
         kept = np.zeros(len(sizes), np.int64)
         kept[self._chosen] = 1
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        for first, last in cut(offsets, self._row_bytes, self.memory):
+        for first, last in cut(offsets, self.row_bytes, self.memory):
             inside = np.flatnonzero(kept[first:last])
             if len(inside):
                 runs.append((first + int(inside[0]), first + int(inside[-1]) + 1))
         return runs
 
     @cached_property
-    def _row_bytes(self) -> float:
-        """The memory that a document takes: as it is read, and as what the functions make of it."""
+    def row_bytes(self) -> float:
+        """The memory that a document takes, in bytes: as it is read, and as what the functions make of it."""
         plain = self._source.row_bytes()
         if not self._maps:
             return plain
@@ -242,7 +279,7 @@ class StreamedQueries:
         documents = f"{self.n_documents:,} document{'s' * (self.n_documents != 1)}"
         features = f"{self.n_features:,} feature{'s' * (self.n_features != 1)}"
         parts = f"{len(self._runs):,} part{'s' * (len(self._runs) != 1)}"
-        size = told_bytes(self.n_documents * self._row_bytes)
+        size = told_bytes(self.n_documents * self.row_bytes)
         return (
             f"StreamedQueries({queries}, {documents}, {features}; {size} in {parts} from {self._source.told()}, "
             f"memory {told_bytes(self.memory)})"

@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.parts import parts_of
 from rankwright.data.paths import atomic_path
 from rankwright.data.queries import Queries
 from rankwright.data.svmlight.formatting import LONGEST_CELL, format_rows
@@ -20,22 +21,32 @@ from rankwright.data.svmlight.parsing import LONGEST_ID
 from rankwright.errors import DataError
 from rankwright.machine.threads import map_in_order
 
+if TYPE_CHECKING:
+    from rankwright.data.streams.streamed import StreamedQueries
+
 _CELLS_AT_A_TIME = 100_000
 
 
-def write_svmlight(queries: Queries, path: str | os.PathLike[str], *, zero_based: bool = False) -> None:
+def write_svmlight(
+    queries: Queries | StreamedQueries, path: str | os.PathLike[str], *, zero_based: bool = False
+) -> None:
     """Write one line ``<grade> qid:<id> <index>:<value> … #docid = <id>`` per row; compressed if the name ends in .gz.
 
     Dense rows are written whole, CSR rows as far as they are stored. Every number is written with the
-    fewest digits that read back as the same number. The file is written whole or not at all.
+    fewest digits that read back as the same number. The file is written whole or not at all. Queries that are read from
+    files are written part by part.
     """
     if queries.n_documents == 0:
         raise DataError("there are no documents to write")
-    _check_ids(queries)
+    _check_query_ids(queries)
     target = Path(path)
     with atomic_path(target) as temporary, _opened(temporary, compress=target.suffix == ".gz") as file:
-        for text in _Lines(queries, zero_based).blocks():
-            file.write(text)
+        n_before = 0
+        for part in parts_of(queries):
+            _check_document_ids(part, n_before)
+            for text in _Lines(part, zero_based).blocks():
+                file.write(text)
+            n_before += part.n_documents
 
 
 @contextmanager
@@ -138,7 +149,7 @@ def _joined(texts: Iterable[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
     return np.frombuffer(b"".join(parts), dtype=np.uint8), ends
 
 
-def _check_ids(queries: Queries) -> None:
+def _check_query_ids(queries: Queries | StreamedQueries) -> None:
     """Ids must be words, and different as text: white space would end them, and # would begin a comment."""
     written: dict[str, object] = {}
     for query in queries.query_ids.tolist():
@@ -153,8 +164,12 @@ def _check_ids(queries: Queries) -> None:
                 f"query ids {written[text]!r} and {query!r} would be the same id in the text file: rename one of them"
             )
         written[text] = query
-    if queries.doc_ids is not None:
-        for row, doc_id in enumerate(queries.doc_ids.tolist()):
+
+
+def _check_document_ids(part: Queries, n_before: int) -> None:
+    """The same of the ids of documents, before which there are so many rows."""
+    if part.doc_ids is not None:
+        for row, doc_id in enumerate(part.doc_ids.tolist(), start=n_before):
             if doc_id and doc_id.split() != [doc_id]:
                 raise DataError(f"row {row}: document id {doc_id!r} cannot be written as text: it holds white space")
             _check_length("document", doc_id, doc_id)

@@ -1,0 +1,246 @@
+"""What the commands read: the options that say how, on all commands the same, and the one reader of data and models."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwright.cli.memory import MemoryLimit
+from rankwright.cli.options import check_one_of, naming_options
+from rankwright.cli.output import opening, reading
+from rankwright.cli.progress import progress_bar, tell_reading
+from rankwright.data.table_columns import TableColumns
+from rankwright.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.data.streams.streamed import StreamedQueries
+    from rankwright.models.model import Model
+
+DATA_HELP = "text, CSV, JSON lines (all plain or gzip) or Parquet"
+_COLUMNS = "In CSV, JSON lines or Parquet"
+
+
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say how to read data. It is called with all of them as ``reader``."""
+
+    @functools.wraps(command)
+    def with_options(**options: Any) -> None:
+        given = {name: options.pop(name) for name in _DATA_OPTIONS}
+        columns = TableColumns.of(
+            label=given["label"],
+            qid=given["qid"],
+            doc=given["doc"],
+            features=_names("--features", given["features"]),
+            one_hot=_names("--one-hot", given["one_hot"]),
+        )
+        limit = MemoryLimit.of(given["memory"], given["cache"], given["sort"])
+        command(reader=DataReader(columns, given["column_description"], limit), **options)
+
+    own = inspect.signature(command, eval_str=True)
+    parameters = [parameter for name, parameter in own.parameters.items() if name != "reader"]
+    parameters += inspect.signature(_data_options, eval_str=True).parameters.values()
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_options
+
+
+def _data_options(
+    *,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help=f"{_COLUMNS}: the column with the grades.")
+    ] = None,
+    qid: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the query ids.")] = None,
+    doc: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the document ids.")] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="The feature columns: bm25,click* uses only these; -price uses all but price."
+        ),
+    ] = None,
+    one_hot: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Text columns to encode: each distinct value becomes a 0/1 feature."),
+    ] = None,
+    column_description: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CatBoost's column description, for a table without a header line."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
+            "of the memory that is free.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder for what is read part by part; by default, that of the data file."
+        ),
+    ] = None,
+    sort: Annotated[
+        bool,
+        typer.Option("--sort", help="If data are read part by part: bring rows of a query together by a sort on disk."),
+    ] = False,
+) -> None:
+    """Only its signature counts."""
+
+
+_DATA_OPTIONS = tuple(inspect.signature(_data_options).parameters)
+
+
+def _names(option: str, text: str | None) -> tuple[str, ...] | None:
+    """A list of names, separated by commas."""
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ParameterError(f"{option}: {text!r} contains an empty name")
+    return names
+
+
+@dataclass(frozen=True)
+class DataReader:
+    """Reads the queries of a command: which columns of a table are what, and how much memory they may take.
+
+    Of LETOR text, the columns say which features to take.
+    """
+
+    columns: TableColumns
+    description: Path | None
+    memory: MemoryLimit
+
+    def in_memory(self, reason: str) -> DataReader:
+        """The same for a command that needs all data in memory, for this reason, with what to do instead."""
+        return replace(self, memory=self.memory.refusing(reason))
+
+    def read(self, path: Path, *, dtype: str | None = None, missing: str = "zero") -> Queries | StreamedQueries:
+        """The queries of a file, of all files in a folder, or of those of a pattern; in memory if they fit in it.
+
+        Of text, numbers have this type, and what a line leaves out is "zero" or "nan".
+        """
+        from rankwright.data.streams.opening import data_files
+
+        check_one_of(("float32", "float64"), dtype=dtype)
+        check_one_of(("zero", "nan"), missing=missing)
+        with opening(path), naming_options(*_DATA_OPTIONS):
+            is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
+            files = [path] if is_pipe else data_files(path)
+            is_exceeded = not is_pipe and self.memory.is_exceeded(path, files)
+            if files == [path] and not is_exceeded:
+                return self._read(path, dtype, missing)
+            queries = self._opened(path, files, dtype, missing)
+            return queries if is_exceeded else queries.in_memory()
+
+    def _read(self, path: Path, dtype: str | None, missing: Any) -> Queries:
+        from rankwright.data.files import read_asked
+
+        with reading(path):
+            return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
+
+    def _opened(self, path: Path, files: list[Path], dtype: str | None, missing: Any) -> StreamedQueries:
+        from rankwright.data.streams.opening import open_asked
+
+        with progress_bar(f"reading {path.name} (bytes)") as progress:
+            opened = open_asked(
+                files,
+                self.columns,
+                memory=self.memory.limit,
+                cache=self.memory.cache,
+                sort=self.memory.sort,
+                dtype=dtype,
+                missing=missing,
+                column_description=self.description,
+                progress=progress,
+            )
+        return opened.watched(tell_reading)
+
+    def with_features_of(self, names: Iterable[str]) -> DataReader:
+        """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""
+        return replace(self, columns=self.columns.for_features(names))
+
+    def read_judgments(self, path: Path) -> Queries | StreamedQueries:
+        """The queries in a file, with those features only that are asked for: to measure scores takes none."""
+        return (self.with_features_of(()) if self.columns.features is None else self).read(path)
+
+    def read_for_models(self, path: Path, *models: Model, judged: bool = True) -> Any:
+        """The queries with the features that the models name, if they do, and if no others are asked for.
+
+        So columns that the models do not know are not looked at, and columns of text are encoded as for training.
+        Documents that need not be ``judged`` may have no grades.
+        """
+        reader = replace(self, columns=replace(self.columns, must_be_judged=judged))
+        is_asked = self.columns.features is not None or self.columns.one_hot
+        if not is_asked and all(hasattr(model, "feature_names_in_") for model in models):
+            names = (str(name) for model in models for name in model.feature_names_in_)
+            reader = reader.with_features_of(dict.fromkeys(names))
+        return reader.read(path)
+
+    def read_training(self, files: Mapping[str, Path]) -> dict[str, Any]:
+        """The queries of files by their roles, "train" first, all with the features of the training data, in order.
+
+        Features are matched by name where the training data name them, and columns of text encoded as there.
+        """
+        from rankwright.data.as_queries import equally_wide
+        from rankwright.data.learnable import check_learnable
+
+        train = self.read(files["train"])
+        if train.n_features == 0:
+            raise DataError(f"{files['train']}: there are no features to learn from")
+        check_learnable(str(files["train"]), train)
+        others = self.with_features_of(train.feature_names) if train.has_feature_names else self
+        read = {"train": train, **{role: others.read(path) for role, path in files.items() if role != "train"}}
+        with reading(files["train"]):
+            read = dict(zip(files, equally_wide(list(files.values()), list(read.values())), strict=True))
+        for role, queries in read.items():
+            _check_features(files[role], queries, files["train"], read["train"])
+        return read
+
+
+def _check_features(path: Path, queries: Any, train_path: Path, train: Any) -> None:
+    """Refuse queries that have other features than the training data."""
+    is_numbered = not queries.has_feature_names and not train.has_feature_names
+    if is_numbered and queries.n_features == train.n_features:
+        return  # there may be very many
+    if queries.feature_names == train.feature_names:
+        return
+    known = set(queries.feature_names)
+    lacking = next((name for name in train.feature_names if name not in known), None)
+    which = "it has more features" if lacking is None else f"{lacking!r} is missing"
+    raise DataError(f"{path} does not have the same features as {train_path}: {which}")
+
+
+@contextmanager
+def about(data: Path) -> Iterator[None]:
+    """While queries are worked on: what is wrong with them is told with the file they came from."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{data}: {error}") from None
+
+
+# Models
+
+
+def read_model(path: Path) -> Model:
+    """The model in a file."""
+    from rankwright.models.model_file import load_model
+
+    with reading(path):
+        return load_model(path)
+
+
+def for_features_of(model: Model, queries: Queries | StreamedQueries) -> Model:
+    """The model without the features that the queries lack: text does not tell of those that are 0 in all its lines."""
+    if queries.n_features >= model.n_features_in_ or queries.has_feature_names:
+        return model
+    return model.cut_to(queries.n_features)

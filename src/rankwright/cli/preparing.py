@@ -1,0 +1,44 @@
+"""What the commands that train make of the queries they read: columns to train on, and how many features to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankwright.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwright.data.streams.streamed import AnyQueries
+    from rankwright.preparation.preparation import Preparation
+
+_MOST_FEATURES = 10
+
+
+def prepared(
+    read: Mapping[str, AnyQueries], scale: str | None, missing: str | None
+) -> tuple[Preparation, dict[str, Any]]:
+    """How features become the columns that are trained on, and all queries with these columns."""
+    from rankwright.data.parts import parts_of
+    from rankwright.data.width import check_width, n_values
+    from rankwright.preparation.missing import has_missing
+    from rankwright.preparation.preparation import prepare
+
+    for queries in read.values():
+        check_width(queries, sum(n_values(part.X) for part in parts_of(queries)))
+    others_miss = any(has_missing(part.X) for queries in read.values() for part in parts_of(queries))
+    is_scaled, filling = scale != "none", missing or "mean"
+    by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]
+    return by, {role: train if role == "train" else by.prepared(queries) for role, queries in read.items()}
+
+
+def most_features(max_features: int | None, train: AnyQueries, data: Path) -> int:
+    """How many features to select at most: the option --max-features, by default 10, or all if there are fewer.
+
+    ``train`` has the features as they are in ``data``.
+    """
+    if max_features is None:
+        return min(_MOST_FEATURES, train.n_features)
+    if max_features > train.n_features:
+        raise ParameterError(f"--max-features is {max_features}, but {data} has only {train.n_features} features")
+    return max_features

@@ -1,0 +1,131 @@
+"""The rankers that `rankwright train` trains, and the parameters that its options give them."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from rankwright.cli.options import SCALES, check_at_least, check_one_of, option_of, parse_alphas
+from rankwright.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwright.measures import Measure
+
+# The values of --ranker, and the public names of their classes.
+RANKERS = {
+    "ranksvm": "RankSVM",
+    "order-preserving": "OrderPreservingRanker",
+    "rankrls": "RankRLS",
+    "greedy-rankrls": "GreedyRankRLS",
+    "regression": "RegressionRanker",
+    "rankboost": "RankBoost",
+    "structured": "StructuredRanker",
+}
+
+# Options whose parameters have another name.
+_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
+_COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience")
+
+
+def ranker_class(name: str) -> Any:
+    """The class of a ranker."""
+    from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+    from rankwright.rankers.order_preserving import OrderPreservingRanker
+    from rankwright.rankers.rankboost import RankBoost
+    from rankwright.rankers.rankrls import RankRLS
+    from rankwright.rankers.ranksvm import RankSVM
+    from rankwright.rankers.regression import RegressionRanker
+    from rankwright.rankers.structured import StructuredRanker
+
+    check_one_of(RANKERS, ranker=name)
+    classes = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker, RankBoost, StructuredRanker)
+    return dict(zip(RANKERS, classes, strict=True))[name]
+
+
+def is_linear(ranker: str) -> bool:
+    """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
+    return "missing" in _parameters_of(ranker)
+
+
+def ranker_parameters(
+    ranker: str, measures: str, convention: str, *, scale: str | None, has_valid: bool, **options: Any
+) -> dict[str, Any]:
+    """The parameters of a ranker from its options, as they were typed; None and False for those not given."""
+    from rankwright.measures import parse_measures
+    from rankwright.measures.conventions import convention_of
+    from rankwright.preparation.missing import MISSING
+    from rankwright.selection.search import checked_rule, search
+
+    check_at_least(1, **{name: options[name] for name in _COUNTS})
+    for name in ("early_stopping", "patience"):
+        if options[name] and not has_valid:
+            raise ParameterError(f"{option_of(name)} measures validation queries: add --valid FILE")
+    chosen_measures = parse_measures(measures)
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    for name, convert in (("alpha", _alpha), ("rule", checked_rule), ("position_weights", _position_weights)):
+        if name in given:
+            given[name] = convert(given[name])
+    parameters = {
+        "measures": chosen_measures,
+        "convention": convention_of(convention).name,
+        **_own_parameters(ranker, given),
+    }
+    check_one_of(MISSING, missing=options["missing"])
+    if "alpha" in _parameters_of(ranker):
+        parameters.setdefault("alpha", search())
+    if ranker == "structured":
+        parameters["measure"] = _optimised(chosen_measures[0])
+    check_one_of(SCALES, scale=scale)
+    if scale is not None and not is_linear(ranker):
+        raise ParameterError(f"--scale is for linear rankers, and {ranker} does not need scaling: leave it out")
+    return parameters
+
+
+def _alpha(text: str) -> Any:
+    """The option --alpha as the parameter."""
+    from rankwright.selection.search import search
+
+    alphas = parse_alphas(text)
+    return alphas[0] if len(alphas) == 1 else search(*alphas)
+
+
+def _optimised(measure: Measure) -> Measure:
+    """The measure that structured is to optimise, checked."""
+    from rankwright.losses.structured import checked_measure
+
+    try:
+        return checked_measure(measure)
+    except ParameterError:
+        raise ParameterError(
+            f"--measure: structured optimises the first measure, which must be ndcg, ndcg@K or map, not {measure}"
+        ) from None
+
+
+def _position_weights(text: str) -> str | list[float]:
+    """The option --position-weights as the parameter."""
+    from rankwright.losses.structured import POSITION_WEIGHTS
+
+    names = (*POSITION_WEIGHTS, "learned")
+    if text in names:
+        return text
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"--position-weights must be one of {', '.join(names)}, or numbers separated by commas, not {text!r}"
+        ) from None
+
+
+def _own_parameters(ranker: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, under the names of the ranker's parameters; one that it does not know is refused."""
+    knows = _parameters_of(ranker)
+    for name in given:
+        if _PARAMETERS.get(name, name) not in knows:
+            others = [other for other in RANKERS if _PARAMETERS.get(name, name) in _parameters_of(other)]
+            told = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
+            raise ParameterError(f"{option_of(name)} is for {told}, not for {ranker}")
+    return {_PARAMETERS.get(name, name): value for name, value in given.items()}
+
+
+def _parameters_of(ranker: str) -> set[str]:
+    return set(signature(ranker_class(ranker)).parameters)
