@@ -19,3 +19,19 @@ def structured_objective(queries, loss, alpha, center):
 
 def centred(queries):
     return CentredSums(engine_of(queries))
+
+
+class SeenPlanes:
+    """Planes of queries in memory, with the arrays that they keep as attributes."""
+
+    def __init__(self, planes):
+        self.planes, self._state = planes, planes._engine.whole("").state
+
+    def __getattr__(self, name):
+        kept = self._state.get(f"planes.{name}")
+        return getattr(self.planes, name) if kept is None else kept
+
+
+def found(objective, name):
+    """What the objective has found of queries in memory."""
+    return objective.engine.whole("").state[f"found.{name}"]

@@ -10,7 +10,7 @@ import rankwright as rw
 from rankwright.losses import StructuredHinge
 from rankwright.solvers.document_planes import DocumentPlanes
 from rankwright.solvers.planes import FeaturePlanes
-from tests.objectives import structured_objective
+from tests.objectives import SeenPlanes, found, structured_objective
 from tests.solvers.programme import CENTER, Programme, collection, ndcg
 
 ALPHA = 0.7
@@ -26,7 +26,8 @@ def with_planes(kind, n_planes=5, seed=0, X=None):
     """Planes that touch the losses at some weights, all with a dual variable, so that none is given up; the weights."""
     data = collection(seed)
     objective = objective_of(data[0] if X is None else X, *data[1:])
-    planes, visited = kind(objective), np.random.default_rng(seed).standard_normal((n_planes, 3))
+    objective.is_wide = kind is DocumentPlanes
+    planes, visited = SeenPlanes(kind(objective)), np.random.default_rng(seed).standard_normal((n_planes, 3))
     for weights in visited:
         objective.look(weights)
         planes.add(weights, 0, objective.n_queries, 1e-9)
@@ -69,7 +70,8 @@ def test_planes_touch_the_losses_and_are_nowhere_above_them():
         b, v = known(planes, q)
         assert b[0] == 0
         assert not v[0].any()
-        np.testing.assert_allclose(planes.heights(visited[0])[q, : len(b)], b + v @ visited[0], atol=1e-12)
+        planes.set_heights(visited[0])
+        np.testing.assert_allclose(planes.heights[q, : len(b)], b + v @ visited[0], atol=1e-12)
         np.testing.assert_allclose(planes.gram[q, : len(b), : len(b)], v @ v.T, rtol=1e-12, atol=1e-12)
 
 
@@ -190,7 +192,7 @@ def test_a_plane_that_tells_nothing_new_is_left():
     assert before < planes.n_planes <= before + 3
     for q in range(3):
         b, v = known(planes, q)
-        assert np.max(b + v @ new) == pytest.approx(objective.point.values[q], rel=1e-12)
+        assert np.max(b + v @ new) == pytest.approx(found(objective, "values")[q], rel=1e-12)
 
 
 def test_the_soft_maximum_and_its_derivatives():
@@ -204,17 +206,20 @@ def test_the_soft_maximum_and_its_derivatives():
             total += temperature * logsumexp((b + v @ at) / temperature)
         return total
 
-    heights, slopes = planes.heights(weights), planes.slopes(direction)
+    planes.set_heights(weights)
+    heights, slopes = np.abs(planes.heights).max(), planes.set_slopes(direction)
+    assert slopes == (heights, np.abs(planes.slopes).max())
     for step in (0.0, 0.7):
         at = weights + step * direction
-        assert planes.soften(heights, slopes, step, temperature) == pytest.approx(softened(at), rel=1e-12)
+        assert planes.soften(step, temperature) == pytest.approx(softened(at), rel=1e-12)
         for q in range(7):
             b, v = known(planes, q)
             np.testing.assert_allclose(planes.duals[q, : len(b)], softmax((b + v @ at) / temperature), atol=1e-12)
         np.testing.assert_allclose(planes.combined(), approx_fprime(at, softened, 1e-7), atol=1e-5)
 
     def gradient(at):
-        planes.soften(planes.heights(at), np.zeros_like(heights), 0.0, temperature)
+        planes.set_heights(at)
+        planes.soften(0.0, temperature)
         return planes.combined()
 
     expected = approx_fprime(weights, gradient, 1e-6)
@@ -226,8 +231,8 @@ def test_a_soft_maximum_of_high_planes_does_not_overflow():
     _, planes, visited = with_planes(FeaturePlanes)
     weights = 1e6 * visited[0]
     exact = sum(np.max(b + v @ weights) for b, v in (known(planes, q) for q in range(7)))
-    heights = planes.heights(weights)
-    assert planes.soften(heights, np.zeros_like(heights), 0.0, 1e-8) == pytest.approx(exact, rel=1e-12)
+    planes.set_heights(weights)
+    assert planes.soften(0.0, 1e-8) == pytest.approx(exact, rel=1e-12)
     assert np.isfinite(planes.curvature()).all()
 
 
@@ -238,8 +243,8 @@ def test_parts_are_read_as_the_whole():
     whole.look(weights)
     for first, last in ((0, 3), (3, 4), (4, 7)):
         parts.look(weights, first, last)
-    np.testing.assert_array_equal(whole.vectors, parts.vectors)
-    np.testing.assert_array_equal(whole.point.values, parts.point.values)
+    np.testing.assert_array_equal(found(whole, "vectors"), found(parts, "vectors"))
+    np.testing.assert_array_equal(found(whole, "values"), found(parts, "values"))
     assert whole.argmax_calls == parts.argmax_calls == 7
     assert whole.engine.passes == parts.engine.passes == 1
     exact = Programme(X, y, qid, ndcg(3)).value(weights, ALPHA, CENTER)
@@ -247,5 +252,5 @@ def test_parts_are_read_as_the_whole():
     point = whole.losses.point()
     assert whole.losses_at(whole.scores_of(weights), point) + whole.penalty(weights) == pytest.approx(exact, rel=1e-12)
     margin, vector = whole.plane_of(point)
-    np.testing.assert_allclose(vector, whole.vectors.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(vector, found(whole, "vectors").sum(axis=0), atol=1e-12)
     assert margin + vector @ weights + whole.penalty(weights) == pytest.approx(exact, rel=1e-12)

@@ -13,12 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.tables import regularisation
 from rankwright.losses.position_weights import PositionPlanes, lowest_position_weights
 from rankwright.losses.structured import Bound, NDCGLosses, Rescale, StructuredHinge
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
-from rankwright.progress import Tell
+from rankwright.progress import Tell, part_of
 from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
@@ -202,9 +203,10 @@ class StructuredRanker(PathRanker):
         solutions: list[Solution] = []
         with one_thread_per_call():  # products of vectors are over before other threads have woken
             objective.value_at_center()
-            for alpha in alphas[::-1].tolist():
+            for done, alpha in enumerate(alphas[::-1].tolist()):
                 own = objective.with_alpha(alpha)
-                watch = Watch(self, task, own, progress)
+                tell = part_of(progress, f"λ = {regularisation(alpha)}", done, len(alphas))
+                watch = Watch(self, task, own, tell)
                 solutions.append(self._solve(own, solutions[-1] if solutions else None, watch))
         calls = objective.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]

@@ -29,7 +29,7 @@ _SHARPENING, _MOST_SHARPENING = 0.4, 0.05
 _MOST_NEWTON_STEPS = 30
 # Every step far from the minimum makes rounding a few times larger. After more steps than this, Newton's method goes on
 # to where this part of what would be enough is left: the end then depends on the planes, and no longer on the way.
-_LONG_WAY, _POLISHED = 5, 1e-8
+_LONG_WAY, _POLISHED = 8, 1e-8
 # Planes that are lower than this part of the gap, shared among queries, tell nothing new.
 _NEWS = 0.01
 # Dual ascent ends where its gap is this part of the objective: Newton's method goes on from there.

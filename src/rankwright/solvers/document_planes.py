@@ -20,6 +20,8 @@ from rankwright.types import Array
 class DocumentPlanes(Planes):
     """Each plane with its c, a number for each document. Data must be in memory, as all sweeps read them."""
 
+    has_vectors = False
+
     def __init__(self, objective: StructuredObjective) -> None:
         self._part = objective.engine.whole(
             f"{objective.n_features:,} features: StructuredRanker reads all of them with every sweep; use RankSVM"
@@ -32,8 +34,7 @@ class DocumentPlanes(Planes):
     def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
         """Reads the features of new planes."""
         state = part.state
-        scores, gradient, pulls, values = (state[f"found.{name}"] for name in ("scores", "gradient", "pulls", "values"))
-        new = (scores, gradient, pulls, values)
+        new = (state["found.scores"], state["found.gradient"], state["found.pulls"], state["found.values"])
         room = (np.zeros(part.n_features), _room(part)[0])
         while True:
             known = (*_known(state), state["planes.idle"], state["planes.rooms"])

@@ -51,10 +51,10 @@ def slopes(direction: Any, vectors: Any, counts: Any, first: int, last: int, out
 @kernel
 def has_idle(duals: Any, count: int) -> bool:
     """Whether some plane of a query has no dual variable."""
-    for i in range(1, count):  # noqa: SIM110 - a compiled loop is faster than a generator
-        if duals[i] == 0.0:
-            return True
-    return False
+    n_idle = 0
+    for i in range(1, count):
+        n_idle += duals[i] == 0.0
+    return n_idle > 0
 
 
 @kernel

@@ -15,7 +15,7 @@ They stay with the parts of the data, in the arrays ``planes.…`` of their stat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ class Planes(ABC):
 
     There is one set of planes at a time: making one forgets the last. Parts must have been read before.
     """
+
+    has_vectors: ClassVar[bool]
 
     def __init__(self, objective: StructuredObjective) -> None:
         self._engine = objective.engine
@@ -114,6 +116,8 @@ class Planes(ABC):
 
 class FeaturePlanes(Planes):
     """Each plane with its v, a number for each feature: between readings of X, states are all that is needed."""
+
+    has_vectors = True
 
     def __init__(self, objective: StructuredObjective) -> None:
         super().__init__(objective)
@@ -200,7 +204,7 @@ def _read_and_ascend(
             continue
         if part.first_query + first == group[0]:
             looked_with = weights.copy()
-        look_at(part, loss.on(part), looked_with, (first, last), (first, last))
+        look_at(part, loss.on(part), looked_with, (first, last), (first, last) if kind.has_vectors else None)
         kind.add_to(part, looked_with, first, last, least)
         gap += kind.ascend_on(part, np.arange(first, last), alpha, weights, least, MOST_STEPS)
     return Ascent(weights, looked_with, gap)

@@ -96,8 +96,9 @@ class StructuredObjective:
     def look(self, weights: Array, first: int = 0, last: int | None = None) -> None:
         """Find the planes that touch the losses of queries first … last − 1 at these weights."""
         last = self.n_queries if last is None else last
-        is_all = last == self.n_queries
-        self._losses_seen = self.engine.sum(_look, self.loss, weights, (first, last), (first, last), reads=is_all)
+        run, is_all = (first, last), last == self.n_queries
+        sent = (self.loss, weights, run, None if self.is_wide else run)
+        self._losses_seen = self.engine.sum(_look, *sent, reads=is_all)
         self.has_looked(last - first)
 
     def has_looked(self, n_queries: int) -> None:
@@ -116,7 +117,10 @@ class StructuredObjective:
         """
         if self._losses_at_center is None:
             everything, first_group = (0, self.n_queries), self.groups()[0]
-            self._losses_at_center = float(self.engine.sum(_look, self.loss, self.center, everything, first_group))
+            reads = bool(self.center.any())
+            vectors_of = None if self.is_wide else first_group
+            sent = (self.loss, self.center if reads else None, everything, vectors_of)
+            self._losses_at_center = float(self.engine.sum(_look, *sent, reads=reads))
             self.has_looked(self.n_queries)
             self._shared.loss_at_center = self.loss
         return self._losses_at_center
@@ -142,9 +146,7 @@ class StructuredObjective:
     @property
     def part(self) -> Part:
         """All queries, in memory."""
-        return self.engine.whole(
-            "solver='bundle' with bound='convex' is the one that reads queries part by part: use it"
-        )
+        return self.engine.whole("scores of all documents are needed at once: use solver='bundle' and bound='convex'")
 
     @property
     def losses(self) -> StructuredLosses:
@@ -183,27 +185,35 @@ class StructuredObjective:
 
 
 def look_at(
-    part: Part, losses: QueryLosses, weights: Array, run: tuple[int, int], vectors_of: tuple[int, int]
+    part: Part, losses: QueryLosses, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
 ) -> float:
-    """Find planes of a run of the part's own queries; vectors of some of them only. Returns the sum of their losses."""
+    """Find planes of a run of the part's own queries; vectors of some of them only. Returns the sum of their losses.
+
+    Without vectors scores and gradient are kept instead, of data in memory. Weights that are None are 0, and so are the
+    scores, whatever the features.
+    """
     features, state = part.products, part.state
     scores, point = _room(part, losses)
     if "found.values" not in state:
         state["found.values"], state["found.pulls"] = np.zeros((2, part.n_queries))
-        if part.n_features <= _MOST_FEATURES:
+        if vectors_of is not None:
             state["found.vectors"] = np.empty((part.n_queries, part.n_features))
-        else:  # data in memory, so these stay the part's own
+        else:
             state["found.scores"], state["found.gradient"] = scores, point.gradient
     vectors = state.get("found.vectors")
 
     def work(first: int, last: int) -> None:
         for begin, end in features.blocks(first, last):
-            features.scores(begin, end, weights, scores)
-            _check_finite(part, float(scores[part.offsets[begin] : part.offsets[end]].sum()))
+            if weights is None:
+                scores[part.offsets[begin] : part.offsets[end]] = 0.0
+            else:
+                features.scores(begin, end, weights, scores)
+                _check_finite(part, float(scores[part.offsets[begin] : part.offsets[end]].sum()))
             losses.evaluate(begin, end, scores, point)
-            begin, end = max(begin, vectors_of[0]), min(end, vectors_of[1])
-            if vectors is not None and begin < end:
-                features.query_products(begin, end, point.gradient, vectors)
+            if vectors is not None and vectors_of is not None:
+                begin, end = max(begin, vectors_of[0]), min(end, vectors_of[1])
+                if begin < end:
+                    features.query_products(begin, end, point.gradient, vectors)
 
     part.over_runs(work, *run)
     first, last = run
@@ -217,9 +227,11 @@ def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
     return part.kept("room for looking", lambda: (np.empty(part.n_documents), losses.point()))
 
 
-def _look(part: Part, loss: LossOfParts, weights: Array, run: tuple[int, int], vectors_of: tuple[int, int]) -> float:
-    own = part.run_of(*run)
-    return look_at(part, loss.on(part), weights, own, part.run_of(*vectors_of))
+def _look(
+    part: Part, loss: LossOfParts, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
+) -> float:
+    own = None if vectors_of is None else part.run_of(*vectors_of)
+    return look_at(part, loss.on(part), weights, part.run_of(*run), own)
 
 
 def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[float, float]:
