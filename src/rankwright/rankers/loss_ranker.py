@@ -14,6 +14,7 @@ from rankwright.data.streams.streamed import in_memory
 from rankwright.engines.engine import Engine
 from rankwright.errors import ParameterError
 from rankwright.evaluation.tables import regularisation
+from rankwright.losses.pairwise import PreorderLoss
 from rankwright.losses.phi import huber_hinge
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.progress import Tell, part_of
@@ -61,6 +62,19 @@ class LossRanker(PathRanker):
     def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
         self._forget_stream()
         super()._keep(solution, alpha, passes)
+
+    def _needs_memory(self) -> tuple[str, str] | None:
+        return ("solver='sgd'", "solver='newton'") if self.solver == "sgd" else None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        loss = self._loss()
+        if not loss.is_convex:
+            raise ParameterError(
+                f"loss: {loss!r} is not convex, and solver={self.solver!r} could not certify what it finds"
+            )
+        if not loss.is_smooth and not isinstance(loss, PreorderLoss):
+            raise ParameterError(f"loss: {loss!r} is not smooth, but solver={self.solver!r} goes by its curvature")
 
     def _ends_as_told(self) -> bool:
         return self.early_stopping or self.solver == "sgd"

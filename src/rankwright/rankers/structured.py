@@ -179,6 +179,15 @@ class StructuredRanker(PathRanker):
             raise ParameterError("position_weights='learned' takes several fits, so early_stopping must be False")
         return learns
 
+    def _needs_memory(self) -> tuple[str, str] | None:
+        if self.solver != "bundle":
+            return f"solver={self.solver!r}", "solver='bundle'"
+        if self.bound == "tight":
+            return "bound='tight'", "bound='convex'"
+        if self.rescale == "slack":
+            return "rescale='slack'", "rescale='margin'"
+        return ("position_weights='learned'", "one of the others") if self._learns_positions() else None
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         is_several = isinstance(self.tricks, Collection) and not isinstance(self.tricks, str)
