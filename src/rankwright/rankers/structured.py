@@ -198,6 +198,7 @@ class StructuredRanker(PathRanker):
 
     def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
+        self._check_reads_in_parts(engine)
         task = self._centred(task)
         objective = StructuredObjective(engine, task.sent_loss(), 1.0, task.center)
         solutions: list[Solution] = []
@@ -211,12 +212,20 @@ class StructuredRanker(PathRanker):
         calls = objective.argmax_calls
         return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]
 
+    def _check_reads_in_parts(self, engine: Engine) -> None:
+        """Say at once what cannot be learned from queries that are read part by part."""
+        if self.solver != "bundle":
+            engine.whole(f"solver={self.solver!r} needs all documents in memory at once: use solver='bundle'")
+        if self.bound == "tight":
+            engine.whole("bound='tight' needs the scores of all documents at once: use bound='convex'")
+        if self._learns_positions():
+            engine.whole("position_weights='learned' needs the scores of all documents at once: use 'linear'")
+
     def _solve(self, objective: StructuredObjective, previous: Solution | None, watch: Watch) -> Solution:
         weights = previous.weights if previous is not None and self.bound == "convex" else objective.center
         planes = previous.state.planes if previous is not None else None
         if not self._learns_positions():
             return self._minimise(objective, weights, planes, watch)
-        objective.engine.whole("position_weights='learned' needs the scores of all documents at once: use 'linear'")
         solution, losses = self._minimise(objective, weights, None, watch), objective.losses
         for _ in range(_MOST_ROUNDS):
             assert isinstance(losses, NDCGLosses)
