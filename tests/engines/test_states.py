@@ -1,5 +1,7 @@
 """States of parts in memory and in files: a step does not see the difference."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -63,4 +65,4 @@ def test_only_what_does_not_fit_lies_in_files(memory, in_files):
         with states.use(number, new()) as state:
             state["a"] = np.zeros(8)
     folder = states._folder
-    assert in_files == (0 if folder is None else len(list(__import__("pathlib").Path(folder.name).iterdir())))
+    assert in_files == (0 if folder is None else len(list(Path(folder.name).iterdir())))
