@@ -163,7 +163,7 @@ def test_every_step_has_a_bound_below_and_a_value_above_the_optimum():
         return False
 
     done = minimise_hinge(objective, np.zeros(4), 1e-7, most_steps=500, after_step=note)
-    assert done.finished
+    assert done.converged
     values, bounds = map(np.array, zip(*seen, strict=True))
     assert (np.diff(values) <= 0).all()
     assert (np.diff(bounds) >= 0).all()
@@ -181,7 +181,7 @@ def test_it_stops_when_told_and_warns_when_out_of_steps():
     objective = linear_objective(queries, PreorderLoss("hinge"), 0.1, np.zeros(4))
     stopped = minimise_hinge(objective, np.zeros(4), 1e-9, most_steps=500, after_step=lambda *seen: True)
     assert stopped.steps == 1
-    assert not stopped.finished
+    assert not stopped.converged
     with pytest.warns(ConvergenceWarning, match="alpha = 0.1"):
         ranker = rw.RankSVM(0.1, loss="hinge", tol=1e-9, max_iter=2).fit(X, y, qid=qid)
     assert not ranker.converged_

@@ -296,8 +296,8 @@ def test_starts_far_away(phi):
             most_steps=300,
             after_step=note,
         )
-        assert done.finished
-        assert done.point.value == pytest.approx(least, rel=1e-6)
+        assert done.converged
+        assert done.value == pytest.approx(least, rel=1e-6)
         if phi != "huber-hinge":
             assert all(b <= a for a, b in itertools.pairwise(values))
         assert done.steps == len(values) - 1
@@ -309,5 +309,5 @@ def test_it_may_be_stopped():
     objective = linear_objective(queries, PreorderLoss("logistic"), 0.1, np.zeros(4))
     start = objective.at(np.zeros(4))
     stopped = newton(objective, start, lambda p: False, most_steps=50, after_step=lambda p: True)
-    assert (stopped.steps, stopped.finished) == (1, False)
+    assert (stopped.steps, stopped.converged) == (1, False)
     assert newton(objective, start, lambda p: True, most_steps=50).steps == 0

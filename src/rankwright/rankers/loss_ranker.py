@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
@@ -14,26 +13,18 @@ from rankwright.data.streams.streamed import in_memory
 from rankwright.engines.engine import Engine
 from rankwright.errors import ParameterError
 from rankwright.evaluation.tables import regularisation
-from rankwright.losses.pairwise import PreorderLoss
-from rankwright.losses.phi import huber_hinge
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.progress import Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS
-from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
+from rankwright.rankers.path_ranker import PathRanker, Task, Watch
 from rankwright.selection.search import Search, checked_alphas
-from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
-from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
-from rankwright.solvers.newton import newton
+from rankwright.solvers.linear_objective import LinearObjective
+from rankwright.solvers.linear_solvers import LINEAR_SOLVERS
 from rankwright.solvers.sgd import Stream
+from rankwright.solvers.solved import Solved
 from rankwright.types import Array
 
 Solver = Literal["newton", "sgd"]
-
-_MOST_STEPS = {"newton": 500, "sgd": 50}
-# How far down the gradient goes before a start is good enough.
-_START_TOLERANCE, _START_STEPS = 0.1, 5
-# A smoothed hinge for the next λ begins so much wider than the last one ended.
-_WIDER = 4.0
 
 
 class LossRanker(PathRanker):
@@ -44,13 +35,13 @@ class LossRanker(PathRanker):
     solver: Solver
     random_state: Any
 
-    _solvers = ("newton", "sgd")
+    _solvers = tuple(LINEAR_SOLVERS)
     _stream: Stream
 
-    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solved]:
         """The solution for each λ, from the largest to the smallest, each one the start of the next."""
         loss = task.sent_loss()
-        solutions: list[Solution] = []
+        solutions: list[Solved] = []
         with one_thread_per_call():  # products of vectors are over before other threads have woken
             for done, alpha in enumerate(alphas[::-1].tolist()):
                 objective = LinearObjective(engine, loss, alpha, task.center)
@@ -59,84 +50,22 @@ class LossRanker(PathRanker):
                 solutions.append(self._solve(objective, solutions[-1] if solutions else None, watch))
         return solutions[::-1]
 
-    def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
+    def _keep(self, solution: Solved, alpha: float, passes: int) -> None:
         self._forget_stream()
         super()._keep(solution, alpha, passes)
 
     def _needs_memory(self) -> tuple[str, str] | None:
         return ("solver='sgd'", "solver='newton'") if self.solver == "sgd" else None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        loss = self._loss()
-        if not loss.is_convex:
-            raise ParameterError(
-                f"loss: {loss!r} is not convex, and solver={self.solver!r} could not certify what it finds"
-            )
-        if not loss.is_smooth and not isinstance(loss, PreorderLoss):
-            raise ParameterError(f"loss: {loss!r} is not smooth, but solver={self.solver!r} goes by its curvature")
-
     def _ends_as_told(self) -> bool:
         return self.early_stopping or self.solver == "sgd"
 
-    def _solve(self, objective: LinearObjective, previous: Solution | None, watch: Watch) -> Solution:
+    def _solve(self, objective: LinearObjective, previous: Solved | None, watch: Watch) -> Solved:
         """The weights for one λ, from those for the one before."""
-        if self.solver == "sgd":
-            solution = self._descend(objective, previous, watch)
-        elif not objective.loss.is_smooth:
-            solution = self._smoothed(objective, previous, watch)
-        else:
-            solution = self._newton(objective, previous, watch)
-        return watch.best if watch.best is not None else solution
-
-    def _smoothed(self, objective: LinearObjective, previous: Solution | None, watch: Watch) -> Solution:
-        done = minimise_hinge(
-            objective,
-            previous.weights if previous else objective.center,
-            self.tol,
-            most_steps=self.max_iter or _MOST_STEPS["newton"],
-            half_width=_next_half_width(previous),
-            after_step=watch,
-        )
-        return Solution(done.weights, done.value, done.value - done.bound, done.finished, done.steps, done.half_width)
-
-    def _newton(self, objective: LinearObjective, previous: Solution | None, watch: Watch) -> Solution:
-        def done(point: LinearPoint) -> bool:
-            return objective.gap(point) <= self.tol * point.value
-
-        def after_step(point: LinearPoint) -> bool:
-            return watch(point.weights, point.value, point.value - objective.gap(point))
-
-        first = objective.at(previous.weights if previous else objective.center)
-        steps, most_steps = 0, self.max_iter or _MOST_STEPS["newton"]
-        if previous is None and not done(first):
-            better = _start_where_it_curves(objective, first)
-            if better is not None:
-                first, steps = better, 1
-                after_step(first)
-        result = newton(objective, first, done, most_steps=most_steps - steps, after_step=after_step)
-        point = result.point
-        return Solution(point.weights, point.value, objective.gap(point), result.finished, steps + result.steps)
-
-    def _descend(self, objective: LinearObjective, previous: Solution | None, watch: Watch) -> Solution:
-        """Averaged stochastic gradient descent, until the mean is good enough or epochs are over."""
-        whole = objective.engine.whole("solver='sgd' goes through the queries in random order: use solver='newton'")
-        losses = objective.loss.on(whole)
-        random = check_random_state(self.random_state)
-        start = previous.weights if previous else objective.center
-        objective.at(start)  # refuses features that are not finite, which would stay in the weights
-        stream = Stream.start(start, objective.center, objective.alpha)
-        epochs = self.max_iter or _MOST_STEPS["sgd"]
-        for epoch in range(1, epochs + 1):
-            order = random.permutation(whole.n_queries)
-            stream.follow(whole.products, losses, order, whole.n_queries, average=epoch > 1)
-            objective.engine.passes += 1
-            point = objective.at(stream.mean.copy())
-            gap = objective.gap(point)
-            converged = gap <= self.tol * point.value
-            if watch(point.weights, point.value, point.value - gap) or converged:
-                break
-        return Solution(point.weights, point.value, gap, converged, epoch)
+        start, known = (objective.center, None) if previous is None else (previous.weights, previous.known)
+        solve = LINEAR_SOLVERS[self.solver]
+        solved = solve(objective, start, self._goal(watch), known, random_state=self.random_state)
+        return solved if watch.best is None else watch.best
 
     def partial_fit(
         self, X: Any, y: Any = None, qid: npt.ArrayLike | None = None, *, group: npt.ArrayLike | None = None
@@ -175,26 +104,3 @@ class LossRanker(PathRanker):
     def _forget_stream(self) -> None:
         for name in ("_stream", "n_queries_seen_"):
             self.__dict__.pop(name, None)
-
-
-def _next_half_width(previous: Solution | None) -> float:
-    if previous is None or previous.state is None:
-        return FIRST_HALF_WIDTH
-    return float(min(FIRST_HALF_WIDTH, _WIDER * previous.state))
-
-
-def _start_where_it_curves(objective: LinearObjective, first: LinearPoint) -> LinearPoint | None:
-    """A better start where the loss is straight at tied scores, so that Newton's model knows no scale there.
-
-    With a unit margin, a Huber hinge of h = 1 curves at ties: steps down that one lead to where the corner of ours is.
-    """
-    if objective.loss.phi_name != "huber-hinge":
-        return None
-    rounder = objective.with_loss(objective.loss.with_phi(huber_hinge(1.0)))
-    start = rounder.at(first.weights)
-    enough = _START_TOLERANCE * float(np.linalg.norm(start.gradient))
-
-    def is_near(point: LinearPoint) -> bool:
-        return float(np.linalg.norm(point.gradient)) <= enough
-
-    return objective.at(newton(rounder, start, is_near, most_steps=_START_STEPS).point.weights)

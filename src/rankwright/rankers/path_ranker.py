@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,26 +37,13 @@ from rankwright.selection.search import (
 )
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.sent_loss import SentLoss
+from rankwright.solvers.solved import Goal, Solved
 from rankwright.types import Array
 
 # Early stopping gives up after so many steps without a better validation measure.
 _PATIENCE = 3
 # The grid of λ, as powers of two times the scale of the data.
 _GRID = np.arange(-16.0, 9.0)
-
-
-class Solution(NamedTuple):
-    """The weights for one λ, their objective, how far it can be above the least, and what it took.
-
-    ``state`` is what a solver wants to remember for the next λ, or a ranker to tell in the end.
-    """
-
-    weights: Array
-    value: float
-    gap: float
-    converged: bool
-    steps: int
-    state: Any = None
 
 
 class PathRanker(LinearRanker):
@@ -79,7 +66,7 @@ class PathRanker(LinearRanker):
         """The loss that the parameters describe, checked."""
 
     @abstractmethod
-    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solved]:
         """The solution for each λ, in their order."""
 
     def fit(
@@ -140,7 +127,7 @@ class PathRanker(LinearRanker):
         task = self._task(queries, None, None, None, None)
         return _weights(self._path(task, engine_of(task.queries), ascending, progress))[place]
 
-    def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
+    def _keep(self, solution: Solved, alpha: float, passes: int) -> None:
         self.coef_, self.n_iter_ = solution.weights, solution.steps
         self.objective_, self.gap_ = float(solution.value), max(float(solution.gap), 0.0)  # below 0 only by rounding
         self.converged_ = bool(solution.converged)
@@ -155,6 +142,9 @@ class PathRanker(LinearRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _goal(self, watch: Watch) -> Goal:
+        return Goal(self.tol, self.max_iter, watch)
 
     def _ends_as_told(self) -> bool:
         """Whether training ends where it is told to, which may be before the gap is met."""
@@ -277,7 +267,7 @@ class Watch:
         self._step = 0
         self._best_measure = -np.inf
         self._since_best = 0
-        self.best: Solution | None = None
+        self.best: Solved | None = None
 
     def __call__(self, weights: Array, value: float, bound: float) -> bool:
         """Whether to stop."""
@@ -293,8 +283,8 @@ class Watch:
         self._since_best += 1
         if worth > self._best_measure:
             self._best_measure, self._since_best = worth, 0
-            converged = value - bound <= self._tol * value
-            self.best = Solution(weights.copy(), value, value - bound, converged, self._step)
+            converged, passes = value - bound <= self._tol * value, self._objective.engine.passes
+            self.best = Solved(weights.copy(), value, bound, self._step, passes, converged, "it was stopped")
         return self._since_best >= _PATIENCE
 
     def _measure(self, weights: Array) -> float | None:
@@ -305,7 +295,7 @@ class Watch:
         return deciding.estimates(deciding.values(task.valid, weights[None]))[0][task.measures[0]].mean
 
 
-def _weights(solutions: Sequence[Solution]) -> Array:
+def _weights(solutions: Sequence[Solved]) -> Array:
     return np.stack([solution.weights for solution in solutions])
 
 

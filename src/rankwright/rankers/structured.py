@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,35 +19,28 @@ from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
 from rankwright.progress import Tell, part_of
-from rankwright.rankers.path_ranker import PathRanker, Solution, Task, Watch
+from rankwright.rankers.path_ranker import PathRanker, Task, Watch
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
-from rankwright.solvers.bundle import minimise_by_bundle
-from rankwright.solvers.cutting_plane import TRICKS, Trick, minimise_by_cutting_planes
-from rankwright.solvers.descent import ROUNDING, Descent
-from rankwright.solvers.document_planes import planes_of
-from rankwright.solvers.frank_wolfe import minimise_by_frank_wolfe
-from rankwright.solvers.planes import Planes
+from rankwright.solvers.cutting_plane import TRICKS, Trick
+from rankwright.solvers.descent import ROUNDING
+from rankwright.solvers.solved import Solved
 from rankwright.solvers.structured_objective import StructuredObjective
-from rankwright.solvers.subgradient import minimise_by_subgradients
-from rankwright.solvers.tight import minimise_tight
+from rankwright.solvers.structured_solvers import STRUCTURED_SOLVERS, Known
 from rankwright.types import Array
 
 Solver = Literal["bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient"]
 
-_MOST_STEPS = 1000
 # Learning A and the weights in turn ends after so many rounds.
 _MOST_ROUNDS = 20
 
 
 class _Details(NamedTuple):
-    """What a solution tells besides weights and objective."""
+    """What a solver knows in the end, and what is told besides; all λ have found so many rankings."""
 
-    argmax_calls: int
-    argmax_gap: float
+    solver: Known
     position_weights: Array | None
-    planes: Planes | None
-    progress: Descent
+    argmax_calls: int = 0
 
 
 class StructuredRanker(PathRanker):
@@ -123,7 +115,7 @@ class StructuredRanker(PathRanker):
     True
     """
 
-    _solvers = ("bundle", "cutting-plane", "frank-wolfe", "subgradient", "conjugate-subgradient")
+    _solvers = tuple(STRUCTURED_SOLVERS)
 
     def __init__(
         self,
@@ -205,11 +197,12 @@ class StructuredRanker(PathRanker):
             return task
         return replace(task, center=_regression(task))
 
-    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solution]:
+    def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solved]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
+        self._check_reads_in_parts(engine)
         task = self._centred(task)
         objective = StructuredObjective(engine, task.sent_loss(), 1.0, task.center)
-        solutions: list[Solution] = []
+        solutions: list[Solved] = []
         with one_thread_per_call():  # products of vectors are over before other threads have woken
             objective.value_at_center()
             for done, alpha in enumerate(alphas[::-1].tolist()):
@@ -218,15 +211,24 @@ class StructuredRanker(PathRanker):
                 watch = Watch(self, task, own, tell)
                 solutions.append(self._solve(own, solutions[-1] if solutions else None, watch))
         calls = objective.argmax_calls
-        return [one._replace(state=one.state._replace(argmax_calls=calls)) for one in reversed(solutions)]
+        return [one._replace(known=one.known._replace(argmax_calls=calls)) for one in reversed(solutions)]
 
-    def _solve(self, objective: StructuredObjective, previous: Solution | None, watch: Watch) -> Solution:
-        weights = previous.weights if previous is not None and self.bound == "convex" else objective.center
-        planes = previous.state.planes if previous is not None else None
+    def _check_reads_in_parts(self, engine: Engine) -> None:
+        """Say at once what cannot be learned from queries that are read part by part."""
+        if self.solver != "bundle":
+            engine.whole(f"solver={self.solver!r} needs all documents in memory at once: use solver='bundle'")
+        if self.bound == "tight":
+            engine.whole("bound='tight' needs the scores of all documents at once: use bound='convex'")
+        if self._learns_positions():
+            engine.whole("position_weights='learned' needs the scores of all documents at once: use 'linear'")
+
+    def _solve(self, objective: StructuredObjective, previous: Solved | None, watch: Watch) -> Solved:
+        start = objective.center if previous is None or not objective.is_convex else previous.weights
         if not self._learns_positions():
-            return self._minimise(objective, weights, planes, watch)
-        objective.engine.whole("position_weights='learned' needs the scores of all documents at once: use 'linear'")
-        solution, losses = self._minimise(objective, weights, None, watch), objective.losses
+            known = None if previous is None else previous.known.solver
+            solution = self._minimise(objective, start, known, watch)
+            return solution._replace(known=_Details(solution.known, self._positions(objective.engine)))
+        solution, losses = self._minimise(objective, start, None, watch), objective.losses
         for _ in range(_MOST_ROUNDS):
             assert isinstance(losses, NDCGLosses)
             at = PositionPlanes(losses, objective.scores_of(solution.weights)).at
@@ -234,55 +236,25 @@ class StructuredRanker(PathRanker):
             following = self._minimise(objective.with_losses(learned), solution.weights, None, watch)
             if following.value >= solution.value:
                 break
-            gained, losses = solution.value - following.value, learned
-            solution = following._replace(state=following.state._replace(position_weights=learned.position_weights))
+            gained, solution, losses = solution.value - following.value, following, learned
             if gained <= self.tol * following.value:
                 break
-        return solution
+        assert isinstance(losses, NDCGLosses)
+        return solution._replace(known=_Details(solution.known, losses.position_weights))
 
-    def _minimise(
-        self, objective: StructuredObjective, weights: Array, planes: Planes | None, watch: Watch
-    ) -> Solution:
-        """The weights for one λ and one A."""
-        at_center = objective.value_at_center()
-        progress = Descent(objective.center, at_center, self.tol, self.max_iter or _MOST_STEPS, watch)
-        if "subgradient" in self.solver:
-            is_conjugate = self.solver == "conjugate-subgradient"
-            minimise_by_subgradients(objective, weights, progress, is_conjugate=is_conjugate)
-            if self.bound == "tight":  # subgradients may not find the way on where there is one
-                minimise_tight(objective, progress.weights, progress, self._by_new_planes)
-        elif self.bound == "tight":
-            minimise_tight(objective, weights, progress, self._by_new_planes)
-        else:
-            planes = planes_of(objective) if planes is None else planes
-            self._by_planes()(objective, planes, weights, progress)
-        return self._solution(objective, planes, progress, watch.best)
-
-    def _solution(
-        self, objective: StructuredObjective, planes: Planes | None, progress: Descent, kept: Solution | None
-    ) -> Solution:
-        """Where the solver ended, or the step that early stopping has kept, with what is known of it."""
-        weights, value = (kept.weights, kept.value) if kept is not None else progress.best
-        is_near = progress.is_finished if kept is None else progress.is_near(value)
-        unsure = self._argmax_gap(objective, weights)
-        if value < progress.bound:  # what the search has missed here it has found elsewhere, or sums are rounded
-            unsure = max(value + unsure - progress.bound, 0.0)
-            value = progress.bound
-        details = _Details(objective.argmax_calls, unsure, self._positions(objective.engine), planes, progress)
-        steps = progress.steps if kept is None else kept.steps
-        return Solution(weights, value, value - progress.bound + unsure, is_near, steps, details)
-
-    def _by_new_planes(self, objective: StructuredObjective, weights: Array, progress: Descent) -> None:
-        self._by_planes()(objective, planes_of(objective), weights, progress)
-
-    def _argmax_gap(self, objective: StructuredObjective, weights: Array) -> float:
-        """By how much the losses can be above what was found of them."""
-        return 0.0 if self.rescale == "margin" else objective.argmax_gap(weights)
-
-    def _by_planes(self) -> Any:
-        if self.solver == "cutting-plane":
-            return partial(minimise_by_cutting_planes, tricks=frozenset(self.tricks))
-        return minimise_by_frank_wolfe if self.solver == "frank-wolfe" else minimise_by_bundle
+    def _minimise(self, objective: StructuredObjective, start: Array, known: Known | None, watch: Watch) -> Solved:
+        """The weights for one λ and one A: where the solver ended, or the step that early stopping has kept."""
+        solve = STRUCTURED_SOLVERS[self.solver]
+        options = {"tricks": frozenset(self.tricks)} if self.solver == "cutting-plane" else {}
+        solved, kept = solve(objective, start, self._goal(watch), known, **options), watch.best
+        if kept is not None:
+            is_near = solved.known.progress.is_near(kept.value)
+            solved = solved._replace(weights=kept.weights, value=kept.value, steps=kept.steps, converged=is_near)
+        value, bound = solved.value, solved.bound
+        unsure = 0.0 if self.rescale == "margin" else objective.argmax_gap(solved.weights)
+        if value < bound:  # what the search has missed here it has found elsewhere, or sums are rounded
+            value, unsure = bound, max(value + unsure - bound, 0.0)
+        return solved._replace(value=value, unsure=unsure)
 
     # What is told
 
@@ -292,18 +264,18 @@ class StructuredRanker(PathRanker):
             return None
         return self._loss().ranks(int(np.diff(engine.offsets).max()))[1]
 
-    def _keep(self, solution: Solution, alpha: float, passes: int) -> None:
+    def _keep(self, solution: Solved, alpha: float, passes: int) -> None:
         super()._keep(solution, alpha, passes)
-        details = solution.state
-        self.lower_bound_ = self.objective_ - (self.gap_ - details.argmax_gap)
-        self.argmax_calls_, self.argmax_gap_ = details.argmax_calls, details.argmax_gap
+        details: _Details = solution.known
+        self.lower_bound_ = self.objective_ - (self.gap_ - solution.unsure)
+        self.argmax_calls_, self.argmax_gap_ = details.argmax_calls, solution.unsure
         self.__dict__.pop("position_weights_", None)
         if details.position_weights is not None:
             self.position_weights_ = details.position_weights
-        at_center, is_exact = details.progress.value_at_start, self.argmax_gap_ <= ROUNDING * self.objective_
+        progress = details.solver.progress
+        at_center, is_exact = progress.value_at_start, self.argmax_gap_ <= ROUNDING * self.objective_
         self.gain_ = max(at_center - self.objective_, 0.0)
-        is_certain = details.progress.nothing_to_gain and is_exact and at_center > 0
-        self.stays_at_center_ = bool(self.bound == "convex" and is_certain)
+        self.stays_at_center_ = bool(self.bound == "convex" and progress.nothing_to_gain and is_exact and at_center > 0)
 
     def _tell_of_gap(self) -> None:
         where = "w = 0" if self.center is None else "the center"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from rankwright.solvers.solved import AfterStep, Ended, why_ended
 from rankwright.types import Array
-
-AfterStep = Callable[[Array, float, float], bool]
-
 
 # Sums of losses are hardly more exact: where less than this part of one can be gained, nothing can.
 ROUNDING = 1e-9
@@ -89,6 +85,12 @@ class Descent:
     def is_finished(self) -> bool:
         """Whether the gap is as small as asked for, or there is no better place nearby."""
         return self._is_settled or self.is_near(self.value)
+
+    @property
+    def ended(self) -> Ended:
+        """Why there is no more to do, or why a solver has given up."""
+        met, all_steps = self.is_near(self.value), self.steps >= self._most_steps
+        return why_ended(met=met, stopped=self._is_stopped, all_steps=all_steps and not self._is_settled)
 
     @property
     def goes_on(self) -> bool:

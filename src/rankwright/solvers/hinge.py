@@ -12,13 +12,13 @@ quadratic model fits; it grows slowly as λ falls, where that of cutting planes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from rankwright.losses.phi import huber_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
+from rankwright.solvers.solved import AfterStep, Solved, why_ended
 from rankwright.types import Array
 
 # With h = 1 and a unit margin, tied pairs (all of them, at w = 0) are still where the smoothed hinge curves.
@@ -31,20 +31,6 @@ _NEWTON_PART = 0.1
 _LEAST_HALF_WIDTH = 1e-12
 
 
-class HingeResult(NamedTuple):
-    """The best weights found, their objective, a lower bound of the optimum, whether the gap is met, Newton steps.
-
-    ``half_width`` is how sharp the corner was in the end: a good beginning for a λ nearby.
-    """
-
-    weights: Array
-    value: float
-    bound: float
-    finished: bool
-    steps: int
-    half_width: float
-
-
 def minimise_hinge(
     objective: LinearObjective,
     start: Array,
@@ -52,9 +38,12 @@ def minimise_hinge(
     *,
     most_steps: int,
     half_width: float = FIRST_HALF_WIDTH,
-    after_step: Callable[[Array, float, float], bool] | None = None,
-) -> HingeResult:
-    """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step."""
+    after_step: AfterStep | None = None,
+) -> Solved:
+    """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step.
+
+    How sharp the corner was in the end is what it knows: a good beginning for a λ nearby.
+    """
     seen = _Seen(start)
     weights, steps, stopped = start, 0, False
 
@@ -73,12 +62,14 @@ def minimise_hinge(
         seen.look(smoothed, first)
         done = newton(smoothed, first, enough(smoothed), most_steps=most_steps - steps, after_step=step_taken)
         steps += max(done.steps, 1)
-        weights = done.point.weights
+        weights = done.weights
         if seen.gap_is_met(tolerance) or half_width < _LEAST_HALF_WIDTH:
             break
         wanted = (tolerance * seen.value / max(seen.value - seen.bound, 1e-300)) ** (1 / _POWER)
         half_width *= min(max(0.7 * wanted, _MOST_SHARPENING), _LEAST_SHARPENING)
-    return HingeResult(seen.weights, seen.value, seen.bound, seen.gap_is_met(tolerance), steps, half_width)
+    met = seen.gap_is_met(tolerance)
+    ended = why_ended(met=met, stopped=stopped, all_steps=steps >= most_steps)
+    return Solved(seen.weights, seen.value, seen.bound, steps, objective.engine.passes, met, ended, half_width)
 
 
 class _Seen:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.preconditioner import Diagonal, Preconditioner, preconditioner
+from rankwright.solvers.solved import Solved, why_ended
 from rankwright.types import Array
 
 # A step is taken if the value falls by more than this part of what the model foretold.
@@ -27,14 +28,6 @@ _SEARCH_SLOPE, _MOST_SEARCH_STEPS = 0.1, 40
 _ROUNDING = 1e-13
 
 
-class NewtonResult(NamedTuple):
-    """Where it ended, whether ``done`` was satisfied there, and how many steps it took."""
-
-    point: LinearPoint
-    finished: bool
-    steps: int
-
-
 def newton(
     objective: LinearObjective,
     start: LinearPoint,
@@ -42,13 +35,22 @@ def newton(
     *,
     most_steps: int,
     after_step: Callable[[LinearPoint], bool] | None = None,
-) -> NewtonResult:
-    """Minimise a smooth convex objective until ``done``; ``after_step`` sees each new point, and may end it (True)."""
+) -> Solved:
+    """Minimise a smooth convex objective until ``done``; ``after_step`` sees each new point, and may end it (True).
+
+    The point that it ends at is what it knows.
+    """
+
+    def solved(point: LinearPoint, steps: int, *, stopped: bool = False) -> Solved:
+        met, bound = done(point), point.value - objective.gap(point)
+        ended = why_ended(met=met, stopped=stopped, all_steps=steps >= most_steps)
+        return Solved(point.weights, point.value, bound, steps, objective.engine.passes, met, ended, point)
+
     point, spare, model = start, None, None
     radius, spent = np.inf, 0
     for step in range(1, most_steps + 1):
         if done(point):
-            return NewtonResult(point, True, step - 1)
+            return solved(point, step - 1)
         if model is None:
             model = preconditioner(objective, point)
         inner = _model_minimum(objective, point, model, radius)
@@ -56,11 +58,11 @@ def newton(
         fall, length = point.value - trial.value, model.norm(inner.step)
         if inner.foretold <= _ROUNDING * abs(point.value):  # the value cannot show it, but the gradient can
             if not np.linalg.norm(trial.gradient) < np.linalg.norm(point.gradient):
-                return NewtonResult(point, done(point), step)
+                return solved(point, step)
         elif not fall > _LEAST_FALL * inner.foretold:
             part = _search(objective, point, trial, inner.step)
             if part == 0:
-                return NewtonResult(point, done(point), step)
+                return solved(point, step)
             trial = objective.at(point.weights + part * inner.step, trial)
             radius = _AFTER_SEARCH * part * length
         elif fall < _BADLY * inner.foretold:
@@ -75,8 +77,8 @@ def newton(
             spent = spent if fresh is model or isinstance(fresh, Diagonal) else 0
             model = fresh
         if after_step is not None and after_step(point):
-            return NewtonResult(point, done(point), step)
-    return NewtonResult(point, done(point), most_steps)
+            return solved(point, step, stopped=True)
+    return solved(point, most_steps)
 
 
 class _Inner(NamedTuple):

@@ -33,6 +33,11 @@ class SentLoss:
         return self.loss.is_smooth if self.phi is None else self.phi.is_smooth
 
     @property
+    def is_convex(self) -> bool:
+        """Whether a least value that was found is the least there is."""
+        return self.loss.is_convex
+
+    @property
     def phi_name(self) -> str | None:
         """What its φ is called, if it has one."""
         phi = self.phi if self.phi is not None else getattr(self.loss, "phi", None)

@@ -24,6 +24,10 @@ _MOST_FEATURES = 1024
 class LossOfParts(Protocol):
     """What is sent to parts to have their losses, such as a `SentLoss`."""
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether a least value that was found is the least there is."""
+
     def on(self, part: Part) -> QueryLosses:
         """The losses of the queries of a part."""
 
@@ -33,6 +37,11 @@ class HeldLosses:
     """Losses of data in memory, which are one part."""
 
     losses: StructuredLosses
+
+    @property
+    def is_convex(self) -> bool:
+        """With targets that do not depend on scores."""
+        return self.losses.targets is not None
 
     def on(self, part: Part) -> StructuredLosses:
         """As they are."""
@@ -75,6 +84,11 @@ class StructuredObjective:
         other = StructuredObjective(self.engine, HeldLosses(losses), self.alpha, self.center)
         other._shared = self._shared
         return other
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether a least value that was found is the least there is."""
+        return self.loss.is_convex
 
     @property
     def argmax_calls(self) -> int:

@@ -45,7 +45,7 @@ def minimise_by_subgradients(
     tangents.add(line.here)
     nearness = _FIRST_NEARNESS * line.value
     progress.see(line.weights, line.value)
-    is_convex = objective.losses.targets is not None
+    is_convex = objective.is_convex
     least = _LEAST_NEARNESS if is_convex else progress.tolerance
     while progress.goes_on:
         if nearness <= least * line.value:
@@ -76,7 +76,7 @@ class _Line:
     """
 
     def __init__(self, objective: StructuredObjective, weights: Array) -> None:
-        self._objective, self._is_convex = objective, objective.losses.targets is not None
+        self._objective, self._is_convex = objective, objective.is_convex
         self.weights, self.scores = weights, objective.scores_of(weights)
         self.here, self.beyond, self._room = (objective.losses.point() for _ in range(3))
         self.value = objective.penalty(weights) + objective.losses_at(self.scores, self.here)
