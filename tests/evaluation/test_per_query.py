@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.evaluation import per_query
+from rankwright.engines import driver
 from rankwright.evaluation.per_query import measure_values
 from rankwright.machine.threads import split_by_size
 from rankwright.measures.conventions import convention_of
@@ -17,7 +17,7 @@ def cut(request, monkeypatch):
     """As if there were so many threads, however few documents."""
 
     def into(parts):
-        monkeypatch.setattr(per_query, "runs_for_threads", lambda offsets: split_by_size(offsets, parts))
+        monkeypatch.setattr(driver, "runs_for_threads", lambda offsets: split_by_size(offsets, parts))
 
     return lambda: into(request.param)
 

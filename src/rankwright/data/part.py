@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +31,7 @@ class Part(QueryRun):
     ----------
     offsets : where the documents of each of its queries begin and end, from 0 on
     rows : which row of ``x``, the features (dense in C order, or CSR), each document has
-    first_query, first_document : how many come before it in the whole data, whose longest query is given to a part
+    first_query, first_document : how many come before it in the whole data
     state : what belongs to these queries and cannot be computed again; it is there whenever the part is
     """
 
@@ -42,7 +41,6 @@ class Part(QueryRun):
         *,
         before: tuple[int, int] = (0, 0),
         state: State | None = None,
-        longest_query: int | None = None,
     ) -> None:
         order = queries.grouping.order
         self.queries, self.offsets = queries, queries.grouping.offsets
@@ -50,7 +48,6 @@ class Part(QueryRun):
         self.first_query, self.first_document = before
         self.rows: Columns = np.arange(self.n_documents) if order is None else order
         self.state = State(self.offsets, self.first_query) if state is None else state
-        self._longest_query = longest_query
         self._kept: dict[Hashable, Any] = {}
 
     @cached_property
@@ -64,10 +61,6 @@ class Part(QueryRun):
             self._kept[key] = compute()
         value: T = self._kept[key]
         return value
-
-    def forget(self, key: Hashable) -> None:
-        """Make room: nobody asks for this again."""
-        self._kept.pop(key, None)
 
     def release(self) -> None:
         """Give up all that was computed, as nobody asks this part again.
@@ -99,10 +92,7 @@ class Part(QueryRun):
     @cached_property
     def judgments(self) -> Judgments:
         """Supervision, grouping and ids of its documents."""
-        own = self.queries.judgments.run(0, self.n_queries)
-        if self._longest_query is None:
-            return own
-        return own.within(replace(own.whole, longest_query=self._longest_query))
+        return self.queries.judgments.run(0, self.n_queries)
 
     @cached_property
     def products(self) -> FeatureProducts:

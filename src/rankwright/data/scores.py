@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankwright.data.streams.streamed import StreamedQueries
 
 _LONGEST_SCORE = 10_000  # bytes of a line
-_CHUNK = 1 << 20
+_CHUNK = 1 << 19
 _NOTHING = "expected one number, found ''"
 
 

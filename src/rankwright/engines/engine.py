@@ -60,6 +60,10 @@ class Engine(ABC):
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         """What the step returns of each part, in the order of the queries."""
 
+    def _results_in_turn(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        """The same, but a part begins when the one before is done: to be said by engines that have several at work."""
+        return self._results(step, sent)
+
     @abstractmethod
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         """What ``step(state, *sent)`` returns of the state of each part, in the order of the queries."""
@@ -78,7 +82,8 @@ class Engine(ABC):
         Returns what it returns of the last part. With ``states_only`` it goes through the states, and nothing is read.
         """
         turn = _Turn(step, carried)
-        for _ in self._state_results(turn, sent) if states_only else self.each(turn, *sent):
+        self.passes += int(not states_only)
+        for _ in self._state_results(turn, sent) if states_only else self._results_in_turn(turn, sent):
             pass
         return turn.carried
 

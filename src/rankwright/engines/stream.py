@@ -27,7 +27,7 @@ class Stream(Engine):
         self.n_features, self.is_sparse = queries.n_features, queries.is_sparse
         self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(queries.sizes)])
         self.memory = queries.memory
-        self._states, self._longest = States(queries.memory // _STATES), int(queries.sizes.max())
+        self._states = States(queries.memory // _STATES)
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Counts every reading."""
@@ -40,7 +40,7 @@ class Stream(Engine):
             for number, queries in enumerate(parts):
                 with self._states.use(number, State(queries.grouping.offsets, n_queries)) as state:
                     before = (n_queries, n_documents)
-                    part = Part(queries, before=before, state=state, longest_query=self._longest)
+                    part = Part(queries, before=before, state=state)
                     result = step(part, *sent)
                     part.release()
                 yield result

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from rankwright.engines.driver import share_by_size
 from rankwright.judgments.grouping import Grouping
-from rankwright.machine.threads import for_query_ranges
 from rankwright.models import stump_kernels as kernels
 from rankwright.models.learned import Stumps, checked_stumps
 from rankwright.models.model import Model
@@ -136,5 +136,5 @@ def stump_scores(x: Any, features: Columns, thresholds: Array, weights: Array) -
         else:
             kernels.dense_stump_scores(x, used, *stumps, *rows, scores)
 
-    for_query_ranges(work, blocks)
+    share_by_size(work, blocks)
     return scores

@@ -86,7 +86,7 @@ class Preparation:
         if self.changes_nothing:
             return queries
         if isinstance(queries, StreamedQueries):
-            return queries.mapped(self.prepared)
+            return queries.mapped(self.prepared, same_judgments=True)
         return self.with_columns(queries, self.columns(queries))
 
     def columns(self, queries: Queries) -> Any:

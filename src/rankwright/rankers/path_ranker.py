@@ -16,7 +16,7 @@ from rankwright.arrays import finite_numbers
 from rankwright.checks import check_bool, check_choice, check_positive, check_whole
 from rankwright.data.centred import centred_by_query
 from rankwright.data.part import Part
-from rankwright.data.streams.streamed import AnyQueries
+from rankwright.data.streams.streamed import AnyQueries, StreamedQueries, in_memory
 from rankwright.engines import engine_of
 from rankwright.engines.engine import Engine
 from rankwright.errors import ParameterError
@@ -160,6 +160,9 @@ class PathRanker(LinearRanker):
     def _task(self, X: Any, y: Any, qid: Any, valid: Any, sample_weight: Any, group: Any = None) -> Task:
         loss = self._loss()
         self._check_parameters()
+        needs_memory = self._needs_memory()
+        if needs_memory is not None and isinstance(X, StreamedQueries):
+            in_memory(X, *needs_memory)
         measures, convention = self._told_measures(), convention_of(self.convention)
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
@@ -168,6 +171,10 @@ class PathRanker(LinearRanker):
         if sample_weight is not None:  # else nothing has to be known of the documents
             weights = counting_weights(queries.judgments, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
+
+    def _needs_memory(self) -> tuple[str, str] | None:
+        """What about its parameters needs all documents in memory, and what to use instead; None if nothing does."""
+        return None
 
     def _check_parameters(self) -> None:
         check_choice("solver", self.solver, self._solvers)

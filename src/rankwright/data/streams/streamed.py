@@ -50,8 +50,9 @@ class StreamedQueries:
         chosen: npt.NDArray[np.intp] | None = None,
         maps: tuple[Map, ...] = (),
         watch: Watch | None = None,
+        same_judgments: bool = True,
     ) -> None:
-        self._source, self._maps, self._watch = source, maps, watch
+        self._source, self._maps, self._watch, self._same_judgments = source, maps, watch, same_judgments
         self._chosen = chosen
         self.memory = memory_limit(memory)
         """The limit of memory, in bytes: the part in work and the one that is read ahead take half of it at most."""
@@ -73,7 +74,7 @@ class StreamedQueries:
     @property
     def n_queries(self) -> int:
         """N."""
-        return len(self.query_ids)
+        return len(self._source.query_ids if self._chosen is None else self._chosen)
 
     @cached_property
     def n_documents(self) -> int:
@@ -121,7 +122,7 @@ class StreamedQueries:
         return Whole.of_parts(Whole.of(part.supervision, part.grouping) for part in self._judgments_of_parts())
 
     def _judgments_of_parts(self) -> Iterator[Judgments]:
-        if self._maps:
+        if not self._same_judgments:
             with closing(one_ahead(self._part, self._runs)) as parts:
                 yield from (part.judgments for part in parts)
         else:
@@ -193,20 +194,28 @@ class StreamedQueries:
                 "them from .in_memory()"
             )
         chosen = positions if self._chosen is None else self._chosen[positions]
-        return StreamedQueries(self._source, self.memory, chosen=chosen, maps=self._maps, watch=self._watch)
+        return StreamedQueries(self._source, self.memory, **{**self._made_by, "chosen": chosen})
 
-    def mapped(self, function: Map) -> StreamedQueries:
+    @property
+    def _made_by(self) -> dict[str, Any]:
+        """What makes the same queries of the same source and memory."""
+        known = {"chosen": self._chosen, "maps": self._maps, "watch": self._watch}
+        return {**known, "same_judgments": self._same_judgments}
+
+    def mapped(self, function: Map, *, same_judgments: bool = False) -> StreamedQueries:
         """The same queries with what the function makes of each part: nothing is read now but the first queries.
 
         The function must treat documents one by one or query by query, and keep the queries and their documents as they
-        are: it is for other features or other grades.
+        are: it is for other features or other grades. ``same_judgments`` says that grades stay as they are: then they
+        are known without it.
         """
-        maps = (*self._maps, function)
-        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=maps, watch=self._watch)
+        made_by = {**self._made_by, "maps": (*self._maps, function)}
+        made_by["same_judgments"] = self._same_judgments and same_judgments
+        return StreamedQueries(self._source, self.memory, **made_by)
 
     def watched(self, tell: Tell) -> StreamedQueries:
         """The same queries, whose every reading, of parts and prepared columns too, is told: pass by pass, in bytes."""
-        return StreamedQueries(self._source, self.memory, chosen=self._chosen, maps=self._maps, watch=Watch(tell))
+        return StreamedQueries(self._source, self.memory, **{**self._made_by, "watch": Watch(tell)})
 
     # How it is read
 
