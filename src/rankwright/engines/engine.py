@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from threading import Condition
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.part import Part
+from rankwright.data.state import QueryRun
 from rankwright.errors import DataError, ParameterError
 from rankwright.types import Array, Columns
 
@@ -126,13 +128,24 @@ class Engine(ABC):
 
 
 class _Turn:
-    """A step that remembers what it has returned; parts come one after the other."""
+    """A step that remembers what it has returned. Of an engine that runs several at once, each waits for its turn."""
 
     def __init__(self, step: Step, carried: Any) -> None:
         self._step, self.carried = step, carried
+        self._next_query, self._has_failed = 0, False
+        self._changed = Condition()
 
-    def __call__(self, part: Any, *sent: Any) -> None:
-        self.carried = self._step(part, self.carried, *sent)
+    def __call__(self, part: QueryRun, *sent: Any) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_failed or part.first_query == self._next_query)
+            if self._has_failed:  # whoever failed tells why
+                return
+            self._has_failed = True
+            try:
+                self.carried = self._step(part, self.carried, *sent)
+                self._next_query, self._has_failed = part.first_query + part.n_queries, False
+            finally:
+                self._changed.notify_all()
 
 
 def _written(part: Part, step: Step, shape: tuple[int, ...], axis: int, by: str, sent: tuple[Any, ...]) -> Any:

@@ -132,6 +132,11 @@ class Loss(ABC):
         return True
 
     @property
+    def can_be_smoothed(self) -> bool:
+        """Whether its φ of pairs can be replaced by a smooth one nearby: so a hinge with a corner is minimised."""
+        return False
+
+    @property
     def is_convex(self) -> bool:
         """Whether a least value that was found is the least there is."""
         return True

@@ -284,6 +284,11 @@ class PreorderLoss(Loss):
         """As its φ is."""
         return phi_of(self.phi).is_smooth
 
+    @property
+    def can_be_smoothed(self) -> bool:
+        """Its pairs take any φ."""
+        return True
+
     def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> PairLosses | EdgeLosses:
         """All pairs of documents with different grades, or all edges."""
         judgments = judgments_of(queries)

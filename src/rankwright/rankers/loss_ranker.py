@@ -19,7 +19,7 @@ from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.path_ranker import PathRanker, Task, Watch
 from rankwright.selection.search import Search, checked_alphas
 from rankwright.solvers.linear_objective import LinearObjective
-from rankwright.solvers.linear_solvers import LINEAR_SOLVERS
+from rankwright.solvers.linear_solvers import LINEAR_SOLVERS, check_solvable
 from rankwright.solvers.sgd import Stream
 from rankwright.solvers.solved import Solved
 from rankwright.types import Array
@@ -56,6 +56,10 @@ class LossRanker(PathRanker):
 
     def _needs_memory(self) -> tuple[str, str] | None:
         return ("solver='sgd'", "solver='newton'") if self.solver == "sgd" else None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_solvable(self._loss(), self.solver)
 
     def _ends_as_told(self) -> bool:
         return self.early_stopping or self.solver == "sgd"

@@ -197,7 +197,6 @@ class StructuredRanker(PathRanker):
 
     def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solved]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
-        self._check_reads_in_parts(engine)
         task = self._centred(task)
         objective = StructuredObjective(engine, task.sent_loss(), 1.0, task.center)
         solutions: list[Solved] = []
@@ -210,15 +209,6 @@ class StructuredRanker(PathRanker):
                 solutions.append(self._solve(own, solutions[-1] if solutions else None, watch))
         calls = objective.argmax_calls
         return [one._replace(known=one.known._replace(argmax_calls=calls)) for one in reversed(solutions)]
-
-    def _check_reads_in_parts(self, engine: Engine) -> None:
-        """Say at once what cannot be learned from queries that are read part by part."""
-        if self.solver != "bundle":
-            engine.whole(f"solver={self.solver!r} needs all documents in memory at once: use solver='bundle'")
-        if self.bound == "tight":
-            engine.whole("bound='tight' needs the scores of all documents at once: use bound='convex'")
-        if self._learns_positions():
-            engine.whole("position_weights='learned' needs the scores of all documents at once: use 'linear'")
 
     def _solve(self, objective: StructuredObjective, previous: Solved | None, watch: Watch) -> Solved:
         start = objective.center if previous is None or not objective.is_convex else previous.weights

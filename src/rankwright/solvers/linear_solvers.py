@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rankwright.errors import ParameterError
+from rankwright.losses.loss import Loss
 from rankwright.losses.phi import huber_hinge
 from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
@@ -23,15 +24,19 @@ _START_TOLERANCE, _START_STEPS = 0.1, 5
 _WIDER = 4.0
 
 
+def check_solvable(loss: Loss, solver: str) -> None:
+    """Refuse a loss that these solvers cannot minimise, by what it says of itself."""
+    if not loss.is_convex:
+        raise ParameterError(f"loss: {loss!r} is not convex, and solver={solver!r} could not certify what it finds")
+    if not (loss.is_smooth or loss.can_be_smoothed):
+        raise ParameterError(f"loss: {loss!r} is not smooth, but solver={solver!r} goes by its curvature")
+
+
 def solve_by_newton(objective: LinearObjective, start: Array, goal: Goal, known: Any = None, **_: Any) -> Solved:
     """Newton's method; a loss with corners is smoothed, ever less."""
-    loss = objective.loss
-    if not loss.is_convex:
-        raise ParameterError("solver='newton' is for convex losses, and this one is not: use another loss")
-    if loss.is_smooth:
+    check_solvable(objective.loss.loss, "newton")
+    if objective.loss.is_smooth:
         return _smooth(objective, start, goal, is_first=known is None)
-    if loss.phi_name is None:
-        raise ParameterError("solver='newton' needs a gradient everywhere, or a hinge of pairs that it can smooth")
     half_width = FIRST_HALF_WIDTH if known is None else min(FIRST_HALF_WIDTH, _WIDER * known)
     steps = goal.most_steps or _MOST_STEPS
     return minimise_hinge(
@@ -79,6 +84,7 @@ def solve_by_sgd(
     objective: LinearObjective, start: Array, goal: Goal, known: Any = None, *, random_state: Any = None, **_: Any
 ) -> Solved:
     """Averaged stochastic gradient descent, until the mean is good enough or epochs are over."""
+    check_solvable(objective.loss.loss, "sgd")
     engine = objective.engine
     whole = engine.whole("solver='sgd' goes through the queries in random order: use solver='newton'")
     losses, random = objective.loss.on(whole), check_random_state(random_state)
