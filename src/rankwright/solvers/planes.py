@@ -198,13 +198,14 @@ def _read_and_ascend(
 ) -> Ascent:
     """A group that ends in another part is looked at with the same weights there: parts may be cut anywhere."""
     weights, looked_with, gap = carried.weights.copy(), carried.looked_with, carried.gap
+    losses = loss.on(part)
     for group in groups:
         first, last = part.run_of(*group)
         if first == last:
             continue
         if part.first_query + first == group[0]:
             looked_with = weights.copy()
-        look_at(part, loss.on(part), looked_with, (first, last), (first, last) if kind.has_vectors else None)
+        look_at(part, losses, looked_with, (first, last), (first, last) if kind.has_vectors else None)
         kind.add_to(part, looked_with, first, last, least)
         gap += kind.ascend_on(part, np.arange(first, last), alpha, weights, least, MOST_STEPS)
     return Ascent(weights, looked_with, gap)
@@ -271,9 +272,8 @@ def _add_among(state: State, weights: Array, first: int, last: int, least: float
 
 
 def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int64]]:
-    names = ("vectors", "margins", "duals", "gram", "counts")
-    vectors, margins, duals, gram, counts = (state[f"planes.{name}"] for name in names)
-    return vectors, margins, duals, gram, counts
+    vectors, margins, duals = state["planes.vectors"], state["planes.margins"], state["planes.duals"]
+    return vectors, margins, duals, state["planes.gram"], state["planes.counts"]
 
 
 def _uses(state: State) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -200,8 +200,8 @@ class StructuredObjective:
 
 def look_at(
     part: Part, losses: QueryLosses, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
-) -> float:
-    """Find planes of a run of the part's own queries; vectors of some of them only. Returns the sum of their losses.
+) -> None:
+    """Find planes of a run of the part's own queries; vectors of some of them only.
 
     Without vectors scores and gradient are kept instead, of data in memory. Weights that are None are 0, and so are the
     scores, whatever the features.
@@ -233,7 +233,6 @@ def look_at(
     first, last = run
     state["found.values"][first:last] = point.values[first:last]
     state["found.pulls"][first:last] = point.pulls[first:last]
-    return float(point.values[first:last].sum())
 
 
 def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
@@ -244,8 +243,9 @@ def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
 def _look(
     part: Part, loss: LossOfParts, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
 ) -> float:
-    own = None if vectors_of is None else part.run_of(*vectors_of)
-    return look_at(part, loss.on(part), weights, part.run_of(*run), own)
+    (first, last), own = part.run_of(*run), None if vectors_of is None else part.run_of(*vectors_of)
+    look_at(part, loss.on(part), weights, (first, last), own)
+    return float(part.state["found.values"][first:last].sum())
 
 
 def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[float, float]:
