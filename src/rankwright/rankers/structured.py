@@ -176,7 +176,7 @@ class StructuredRanker(PathRanker):
             return f"solver={self.solver!r}", "solver='bundle'"
         if self.bound == "tight":
             return "bound='tight'", "bound='convex'"
-        return ("position_weights='learned'", "one of the others") if self._learns_positions() else None
+        return ("position_weights='learned'", "position_weights='linear'") if self._learns_positions() else None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

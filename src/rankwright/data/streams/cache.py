@@ -106,7 +106,10 @@ def _folder(files: Sequence[Path], folder: str | os.PathLike[str] | None) -> Pat
     given = Path(folder)
     if given.exists() and not given.is_dir():
         raise ParameterError(f"cache must be a folder, and {given} is a file")
-    given.mkdir(parents=True, exist_ok=True)
+    try:
+        given.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"cache: the folder {given} cannot be made: {error.strerror}") from None
     return given
 
 

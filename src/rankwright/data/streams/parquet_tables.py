@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,7 +55,9 @@ class ParquetTables:
     def tables(self) -> Iterator[pa.Table]:
         """All rows, a few megabytes at a time."""
         wanted = list(dict.fromkeys([*self._columns.apart_from_dense_features(), *self._features()]))
-        with told_if_changed(self.path), told_as_parse_errors(self.path), pq.ParquetFile(self.path) as file:
+        # With its own buffers, Arrow would hold all groups of rows that it has read.
+        opened = partial(pq.ParquetFile, self.path, pre_buffer=False)
+        with told_if_changed(self.path), told_as_parse_errors(self.path), opened() as file:
             for batch in file.iter_batches(self._batch_rows, columns=wanted):
                 # pyarrow also reads columns whose names go on after a dot: these are left out again.
                 yield pa.Table.from_batches([batch]).select(wanted)
