@@ -17,6 +17,8 @@ LAYERS = [
     {"losses"},
     {"data"},
     {"engines"},
+    {"clusters"},
+    {"dask"},
     {"evaluation"},
     {"preparation"},
     {"solvers"},

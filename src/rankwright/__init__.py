@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankwright._version import __version__
 
 if TYPE_CHECKING:
-    from rankwright import datasets, losses, theory
+    from rankwright import dask, datasets, losses, theory
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -80,6 +80,7 @@ _NAMES = {
     "rankwright.data.streams.streamed": ("StreamedQueries",),
     "rankwright.judgments.supervision": ("FullRanking", "Grades", "PreferenceGraph"),
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
+    "rankwright.dask": ("dask",),
     "rankwright.datasets": ("datasets",),
     "rankwright.losses": ("losses",),
     "rankwright.theory": ("theory",),
@@ -176,6 +177,7 @@ __all__ = [
     "ZeroOne",
     "__version__",
     "compare",
+    "dask",
     "datasets",
     "evaluate",
     "explain",

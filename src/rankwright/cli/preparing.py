@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
     from rankwright.data.streams.streamed import AnyQueries
     from rankwright.preparation.preparation import Preparation
 
@@ -19,17 +20,28 @@ def prepared(
     read: Mapping[str, AnyQueries], scale: str | None, missing: str | None
 ) -> tuple[Preparation, dict[str, Any]]:
     """How features become the columns that are trained on, and all queries with these columns."""
-    from rankwright.data.parts import parts_of
-    from rankwright.data.width import check_width, n_values
-    from rankwright.preparation.missing import has_missing
+    from rankwright.data.parts import each_part
+    from rankwright.data.width import check_width
     from rankwright.preparation.preparation import prepare
 
     for queries in read.values():
-        check_width(queries, sum(n_values(part.X) for part in parts_of(queries)))
-    others_miss = any(has_missing(part.X) for queries in read.values() for part in parts_of(queries))
+        check_width(queries, sum(each_part(queries, _n_values)))
+    others_miss = any(any(each_part(queries, _misses)) for queries in read.values())
     is_scaled, filling = scale != "none", missing or "mean"
     by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]
     return by, {role: train if role == "train" else by.prepared(queries) for role, queries in read.items()}
+
+
+def _n_values(queries: Queries) -> int:
+    from rankwright.data.width import n_values
+
+    return n_values(queries.X)
+
+
+def _misses(queries: Queries) -> bool:
+    from rankwright.preparation.missing import has_missing
+
+    return has_missing(queries.X)
 
 
 def most_features(max_features: int | None, train: AnyQueries, data: Path) -> int:

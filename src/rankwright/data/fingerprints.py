@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.judgments.supervision import Grades
@@ -28,7 +28,7 @@ def query_fingerprints(queries: AnyQueries) -> Fingerprints:
     that text, CSR and frames give the same. A query without any feature in these two documents has nothing to be
     known by, and no number.
     """
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *map(_of_part, parts_of(queries))]))
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *each_part(queries, _of_part)]))
 
 
 def _of_part(queries: Queries) -> Fingerprints:

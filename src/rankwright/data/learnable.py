@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError
@@ -38,6 +38,6 @@ def why_nothing_to_learn(queries: AnyQueries) -> str | None:
 
 def check_learnable(name: str, queries: AnyQueries) -> None:
     """Refuse queries that no order can be learned from."""
-    why = None if any(map(says_an_order, parts_of(queries))) else why_nothing_to_learn(queries)
+    why = None if any(each_part(queries, says_an_order)) else why_nothing_to_learn(queries)
     if why is not None:
         raise DataError(f"{name}: there is nothing to learn: {why}")

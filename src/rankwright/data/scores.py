@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.content import unpacked
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part, judgments_of
 from rankwright.data.paths import input_file
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParseError
+from rankwright.judgments.judgments import Judgments
 
 if TYPE_CHECKING:
     from rankwright.data.streams.streamed import StreamedQueries
@@ -37,11 +38,11 @@ def read_scores(path: str | os.PathLike[str], queries: Queries | StreamedQueries
 
 def scored_parts(
     path: str | os.PathLike[str], queries: Queries | StreamedQueries
-) -> Iterator[tuple[npt.NDArray[np.float64], Queries]]:
-    """The same part by part; that the file has more scores than there are documents is told at the end."""
+) -> Iterator[tuple[npt.NDArray[np.float64], Judgments]]:
+    """The same part by part, with the judgments; that the file has more scores than documents is told at the end."""
     file = _ScoreFile(path, queries.n_documents)
-    for part in parts_of(queries):
-        yield file.take(part.n_documents), part
+    for judgments in each_part(queries, judgments_of):
+        yield file.take(judgments.n_documents), judgments
     file.end()
 
 

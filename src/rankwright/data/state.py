@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
 from rankwright.types import Array
+
+Step = TypeVar("Step", bound=Callable[..., Any])
+
+
+def changes_state(step: Step) -> Step:
+    """Say of a step that it changes states, or makes them.
+
+    A part on another machine may be lost, and its state with it. It is then made anew, and all that has changed its
+    state is done again, in order; other steps need not be.
+    """
+    step.changes_state = True  # type: ignore[attr-defined]
+    return step
 
 
 class QueryRun:

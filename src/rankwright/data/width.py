@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Features, Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError
@@ -31,7 +31,7 @@ def check_width(queries: AnyQueries, values: int, what: str = "") -> None:
     n_features = queries.n_features
     most = min(MOST_FEATURES, max(_FREE_FEATURES, _FEATURES_PER_VALUE * values))
     if n_features > most:
-        present = len(np.unique(np.concatenate([_columns_that_occur(part) for part in parts_of(queries)])))
+        present = len(np.unique(np.concatenate([*each_part(queries, _columns_that_occur)])))
         raise DataError(
             f"{what}feature {n_features} makes {n_features:,} features, of which {present:,} occur; a ranker would "
             f"need {n_features:,} weights ({n_features * 8 / 1e9:,.1f} GB, and several times that while it is "

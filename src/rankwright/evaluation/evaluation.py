@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part, judgments_of
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError
@@ -19,6 +19,7 @@ from rankwright.evaluation.per_query import measure_values
 from rankwright.evaluation.significance import bootstrap_interval
 from rankwright.evaluation.tables import interval, number, plain_table, rich_table
 from rankwright.html import Block, notebook_html
+from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, Values, measures_of
@@ -73,42 +74,56 @@ def evaluate(
     array([0.83333333, 0.75      ])
     """
     judged = judged_queries([scores_or_ranker], queries, qid, group)
-    return evaluate_parts(_scored(scores_or_ranker, judged), judged.query_ids, measures, convention)
+    if not isinstance(scores_or_ranker, Ranker):
+        return evaluate_parts(_scored(scores_or_ranker, judged), judged.query_ids, measures, convention)
+    wanted, chosen = measures_of(measures), convention_of(convention)
+    return _evaluation(judged.query_ids, each_part(judged, _measured, scores_or_ranker, wanted, chosen), wanted, chosen)
 
 
 def evaluate_parts(
-    scored: Iterable[tuple[npt.ArrayLike, Queries]],
+    scored: Iterable[tuple[npt.ArrayLike, Judgments]],
     query_ids: npt.NDArray[Any],
     measures: str | Measure | Iterable[str | Measure],
     convention: str | Convention,
 ) -> Evaluation:
-    """The same of queries that come in parts, each with the scores of its documents, one part at a time."""
+    """The same of judgments that come in parts, each with the scores of its documents, one part at a time."""
+    wanted, chosen = measures_of(measures), convention_of(convention)
+    values = (measure_values(scores, judgments, wanted, chosen) for scores, judgments in scored)
+    return _evaluation(query_ids, values, wanted, chosen)
+
+
+def _evaluation(
+    query_ids: npt.NDArray[Any],
+    values: Iterable[Mapping[Measure, Values]],
+    measures: Sequence[Measure],
+    convention: Convention,
+) -> Evaluation:
+    """What the values of parts are together."""
     if len(query_ids) == 0:
         raise DataError("there are no queries to evaluate")
-    chosen, wanted = convention_of(convention), measures_of(measures)
-    values: dict[Measure, list[Values]] = {measure: [] for measure in wanted}
-    for scores, queries in scored:
-        for measure, of_part in measure_values(scores, queries.judgments, wanted, chosen).items():
-            values[measure].append(of_part)
-    return Evaluation(query_ids, {measure: np.concatenate(parts) for measure, parts in values.items()}, chosen)
+    parts = list(values)
+    joined = {measure: np.concatenate([part[measure] for part in parts]) for measure in measures}
+    return Evaluation(query_ids, joined, convention)
 
 
-def _scored(scores_or_ranker: npt.ArrayLike | Ranker, queries: AnyQueries) -> Iterator[tuple[npt.ArrayLike, Queries]]:
-    """The parts of queries with their scores."""
-    if isinstance(scores_or_ranker, Ranker):
-        for part in parts_of(queries):
-            yield _predicted(scores_or_ranker, part), part
-        return
+def _scored(scores: npt.ArrayLike, queries: AnyQueries) -> Iterator[tuple[npt.ArrayLike, Judgments]]:
+    """The judgments of parts with their scores."""
     if isinstance(queries, Queries):
-        yield scores_or_ranker, queries
+        yield scores, queries.judgments
         return
-    scores = np.asarray(scores_or_ranker)
+    scores = np.asarray(scores)
     if len(scores) != queries.n_documents:
         raise DataError(f"there are {len(scores):,} scores for {queries.n_documents:,} documents")
     first = 0
-    for part in queries.parts():
-        yield scores[first : first + part.n_documents], part
-        first += part.n_documents
+    for judgments in queries.each(judgments_of):
+        yield scores[first : first + judgments.n_documents], judgments
+        first += judgments.n_documents
+
+
+def _measured(
+    queries: Queries, ranker: Ranker, measures: Sequence[Measure], convention: Convention
+) -> dict[Measure, Values]:
+    return measure_values(_predicted(ranker, queries), queries.judgments, measures, convention)
 
 
 def _predicted(ranker: Ranker, queries: Queries) -> npt.ArrayLike:

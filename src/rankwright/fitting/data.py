@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK
 from rankwright.data.streams.chained import chained
@@ -129,15 +129,21 @@ def check_same_features(name: str, queries: AnyQueries, train: AnyQueries) -> No
 
 def check_grades(name: str, queries: AnyQueries) -> None:
     """Grades, and features that are finite or missing, are what every ranker can be trained on."""
-    for part in parts_of(queries):
-        if not isinstance(part.supervision, Grades):
-            raise DataError(f"{name} have a {part.supervision.kind}, but fit needs grades")
-        values = part.X.data if sp.issparse(part.X) else part.X
-        for start in range(0, len(values), ROWS_PER_BLOCK):
-            if np.isinf(values[start : start + ROWS_PER_BLOCK]).any():
-                raise DataError(f"{name} have infinite values: run `rankwright inspect` to see in which features")
+    for problem in each_part(queries, _problem):
+        if problem is not None:
+            raise DataError(f"{name} have {problem}")
     if queries.n_documents == 0 or queries.n_features == 0:
         raise DataError(f"{name} have no documents, or no features")
+
+
+def _problem(queries: Queries) -> str | None:
+    if not isinstance(queries.supervision, Grades):
+        return f"a {queries.supervision.kind}, but fit needs grades"
+    values = queries.X.data if sp.issparse(queries.X) else queries.X
+    for start in range(0, len(values), ROWS_PER_BLOCK):
+        if np.isinf(values[start : start + ROWS_PER_BLOCK]).any():
+            return "infinite values: run `rankwright inspect` to see in which features"
+    return None
 
 
 def of_columns(queries: AnyQueries, columns: npt.NDArray[np.intp]) -> AnyQueries:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwright._version import __version__
+from rankwright.clusters.queries import ClusterQueries
 from rankwright.data.parts import parts_of
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.fitting.work import fingerprint
@@ -74,7 +75,12 @@ def _told(value: Any) -> str:
 
 
 def _content_digest(queries: AnyQueries) -> str:
-    """SHA-256 of features, grades, the queries of rows, and names of features: the same in memory and part by part."""
+    """SHA-256 of features, grades, the queries of rows, and names of features: the same in memory and part by part.
+
+    Of queries on a cluster it is that of their parts.
+    """
+    if isinstance(queries, ClusterQueries):  # whose features stay where they are
+        return hashlib.sha256("".join(queries.each(_content_digest)).encode()).hexdigest()
     names = queries.feature_names if queries.has_feature_names else ()
     of_arrays: dict[str, Any] = defaultdict(hashlib.sha256)
     n_queries = 0

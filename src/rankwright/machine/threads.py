@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -52,6 +53,19 @@ class _Here(threading.local):
 
 
 _here = _Here()
+
+
+@contextmanager
+def on_this_thread() -> Iterator[None]:
+    """While it lasts, what would be shared among threads is done by this one alone, as others have work of their own.
+
+    So results do not depend on how many threads there are.
+    """
+    before, _here.is_worker = _here.is_worker, True
+    try:
+        yield
+    finally:
+        _here.is_worker = before
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:

@@ -192,7 +192,7 @@ def _weighted_mean(values: Array, weights: Array) -> float:
 
 def _of_parts(function: Callable[[Queries], npt.NDArray[Any]], queries: StreamedQueries) -> npt.NDArray[Any]:
     """A number for each row of queries that are read part by part."""
-    return np.concatenate([np.zeros(0, np.int64), *(function(part) for part in queries.parts())])
+    return np.concatenate([np.zeros(0, np.int64), *queries.each(function)])
 
 
 def _n_rows(X: Any) -> int:

@@ -10,6 +10,7 @@ from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.finite import check_features
 from rankwright.data.noted_features import check_comes_alone, check_noted_features, note_features
 from rankwright.data.one_query import warn_of_one_query
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.errors import ParameterError
@@ -74,8 +75,7 @@ class Ranker(Scorer):
         if not isinstance(valid, Queries | StreamedQueries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         check_noted_features(self, valid, "valid", "the training data")
-        parts = [valid] if isinstance(valid, Queries) else valid.parts()
-        self._seen_queries["valid"] += [self._checked_fingerprints(part) for part in parts]
+        self._seen_queries["valid"] += each_part(valid, self._checked_fingerprints)
         return self._prepared(valid)
 
     def _checked_fingerprints(self, valid: Queries) -> Fingerprints:

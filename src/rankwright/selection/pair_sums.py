@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.data.part import Part
-from rankwright.data.state import State
+from rankwright.data.state import State, changes_state
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.engines.driver import share
 from rankwright.selection.greedy import sum_over_others
@@ -114,6 +114,7 @@ def _keys(selected: Sequence[int], candidates: Sequence[int]) -> tuple[list[Key]
     return pairs, [(column,) for _, column in rows]
 
 
+@changes_state
 def _kept_sums(
     part: Part, blocks: list[tuple[Columns, Columns]], new: list[Key], number: int, norms: Array
 ) -> tuple[int, Array]:

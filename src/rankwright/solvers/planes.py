@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.data.part import Part
-from rankwright.data.state import State
+from rankwright.data.state import State, changes_state
 from rankwright.solvers import plane_kernels as kernels
 from rankwright.solvers.structured_objective import LossOfParts, StructuredObjective, look_at
 from rankwright.types import Array
@@ -187,6 +187,7 @@ class FeaturePlanes(Planes):
         return float(self._engine.sum_of_states(_log_counts))
 
 
+@changes_state
 def _read_and_ascend(
     part: Part,
     carried: Ascent,
@@ -214,6 +215,7 @@ def _read_and_ascend(
 # What is done with the states of parts
 
 
+@changes_state
 def _begin(state: State) -> None:
     for name in [*state]:
         if name.startswith("planes."):
@@ -226,6 +228,7 @@ def _begin(state: State) -> None:
     _forget_duals(state)
 
 
+@changes_state
 def _begin_vectors(state: State, n_features: int) -> None:
     state["planes.vectors"] = np.zeros((state.n_queries, _FIRST_ROOM, n_features))
 
@@ -244,6 +247,7 @@ def _n_planes(state: State) -> int:
     return int(state["planes.counts"].sum()) - state.n_queries
 
 
+@changes_state
 def _forget_duals(state: State) -> None:
     state["planes.duals"][:] = 0.0
     state["planes.duals"][:, 0] = 1.0
@@ -267,6 +271,7 @@ def _add(state: State, weights: Array, first: int, last: int, least: float) -> N
         make_room(state)
 
 
+@changes_state
 def _add_among(state: State, weights: Array, first: int, last: int, least: float) -> None:
     _add(state, weights, *state.run_of(first, last), least)
 
@@ -280,6 +285,7 @@ def _uses(state: State) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return state["planes.idle"], state["planes.rooms"]
 
 
+@changes_state
 def _drop_idle(state: State, rounds: int) -> None:
     kernels.drop_idle(rounds, *_known(state), state["planes.idle"])
 
@@ -289,6 +295,7 @@ def _ascend(state: State, order: Order, alpha: float, weights: Array, least: flo
     return gap
 
 
+@changes_state
 def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, least: float, most_steps: int) -> Ascent:
     own = queries - state.first_query
     own = own[(own >= 0) & (own < state.n_queries)]
@@ -304,6 +311,7 @@ def _combine(state: State, shape: tuple[int, ...]) -> Array:
     )
 
 
+@changes_state
 def _set_heights(state: State, weights: Array) -> None:
     vectors, margins, _, _, counts = _known(state)
     heights = state["planes.heights"] = np.zeros_like(margins)
@@ -311,16 +319,19 @@ def _set_heights(state: State, weights: Array) -> None:
     state.over_runs(lambda first, last: kernels.heights(weights, vectors, margins, counts, first, last, heights))
 
 
+@changes_state
 def _set_slopes(state: State, direction: Array) -> tuple[float, float]:
     vectors, counts, slopes = state["planes.vectors"], state["planes.counts"], state["planes.slopes"]
     state.over_runs(lambda first, last: kernels.slopes(direction, vectors, counts, first, last, slopes))
     return float(np.abs(state["planes.heights"]).max()), float(np.abs(slopes).max())
 
 
+@changes_state
 def _move(state: State, step: float) -> None:
     state["planes.heights"] += step * state["planes.slopes"]
 
 
+@changes_state
 def _soften(state: State, step: float, temperature: float) -> float:
     line = (state["planes.heights"], state["planes.slopes"], step, temperature)
     counts, duals = state["planes.counts"], state["planes.duals"]

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from rankwright.data.part import Part
+from rankwright.data.state import changes_state
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError
 from rankwright.losses.loss import Point, QueryLosses
@@ -240,6 +241,7 @@ def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
     return part.kept("room for looking", lambda: (np.empty(part.n_documents), losses.point()))
 
 
+@changes_state
 def _look(
     part: Part, loss: LossOfParts, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
 ) -> float:

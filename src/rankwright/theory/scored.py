@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.data.as_queries import checked_queries
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import blocks_of
 from rankwright.data.streams.streamed import AnyQueries
@@ -91,8 +91,7 @@ def _as_linear(model: Model, formula: Formula, queries: AnyQueries) -> tuple[Any
     """The queries with features that scores are linear in, and their weights."""
     lacking = None
     if formula.filling is not None:
-        found = [missing_within_queries(model._columns_of(part), part.grouping) for part in parts_of(queries)]
-        lacking = np.any(found, axis=0)
+        lacking = np.any([*each_part(queries, _lacking, model)], axis=0)
 
     def of_part(part: Queries) -> tuple[Queries, Array]:
         features, weights = formula.as_linear(model._columns_of(part), part.grouping, lacking)
@@ -101,3 +100,8 @@ def _as_linear(model: Model, formula: Formula, queries: AnyQueries) -> tuple[Any
     if isinstance(queries, Queries):
         return of_part(queries)
     return queries.mapped(lambda part: of_part(part)[0]), of_part(queries[:1].in_memory())[1]
+
+
+def _lacking(queries: Queries, model: Model) -> Any:
+    """Which features of a model some documents of a query have, and others have not."""
+    return missing_within_queries(model._columns_of(queries), queries.grouping)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
-from rankwright.data.parts import parts_of
+from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 
@@ -28,7 +28,7 @@ def doubts_about(who: str, system: Any, queries: AnyQueries) -> list[str]:
     remembered = getattr(ranker, "_seen_queries", None)
     if remembered is None:
         return []
-    found = np.unique(np.concatenate([_fingerprints(system, ranker, part) for part in parts_of(queries)]))
+    found = np.unique(np.concatenate([*each_part(queries, _fingerprints, system, ranker)]))
     doubts = []
     for role, known in remembered.items():
         n_seen = int(np.isin(found, np.concatenate(known)).sum()) if known else 0
@@ -37,7 +37,7 @@ def doubts_about(who: str, system: Any, queries: AnyQueries) -> list[str]:
     return doubts
 
 
-def _fingerprints(system: Any, ranker: Any, queries: Queries) -> Fingerprints:
+def _fingerprints(queries: Queries, system: Any, ranker: Any) -> Fingerprints:
     """Those of queries with the features that the ranker at the end of a system was trained on."""
     if ranker is system:
         features = ranker._columns_trained_on(queries)

@@ -22,11 +22,12 @@ def chained(first: AnyQueries, second: AnyQueries) -> AnyQueries:
     """The queries of both, with numbers as ids: those of the same id stay apart."""
     if isinstance(first, Queries) and isinstance(second, Queries):
         return _joined(first, second)
-    memory = min(queries.memory for queries in (first, second) if isinstance(queries, StreamedQueries))
-    return StreamedQueries(_Chain(first, second), memory)
+    streamed = [queries for queries in (first, second) if isinstance(queries, StreamedQueries)]
+    elsewhere = max(streamed, key=lambda queries: queries._kind is not StreamedQueries)  # a cluster takes others in
+    return elsewhere.chained(first, second)
 
 
-class _Chain:
+class Chain:
     """A `Source` of the queries of both."""
 
     def __init__(self, first: AnyQueries, second: AnyQueries) -> None:

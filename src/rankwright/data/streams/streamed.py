@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from rankwright.judgments.whole import Whole
 from rankwright.progress import Progress, Tell
 
 Map = Callable[[Queries], Queries]
+R = TypeVar("R")
 
 # What a function makes of the features is seen on the first queries, of about so many documents.
 _PROBED = 1000
@@ -56,6 +57,8 @@ class StreamedQueries:
         self._chosen = chosen
         self.memory = memory_limit(memory)
         """The limit of memory, in bytes: the part in work and the one that is read ahead take half of it at most."""
+
+    _kind: ClassVar[type[StreamedQueries]]  # of some of these queries, or with other features
 
     # What is known of all of them
 
@@ -163,6 +166,12 @@ class StreamedQueries:
         if len(extremes) == self.n_parts:
             self.whole = Whole.of_parts(extremes)
 
+    def each(self, function: Callable[..., R], *sent: Any) -> Iterator[R]:
+        """What ``function(part, *sent)`` makes of each part, in their order, in one reading."""
+        with closing(self.parts()) as parts:
+            for part in parts:
+                yield function(part, *sent)
+
     def run(self, first: int, last: int) -> Queries:
         """Queries first … last − 1 in memory, whatever memory that takes."""
         if first >= last:
@@ -194,13 +203,13 @@ class StreamedQueries:
                 "them from .in_memory()"
             )
         chosen = positions if self._chosen is None else self._chosen[positions]
-        return StreamedQueries(self._source, self.memory, **{**self._made_by, "chosen": chosen})
+        return self._but(chosen=chosen)
 
-    @property
-    def _made_by(self) -> dict[str, Any]:
-        """What makes the same queries of the same source and memory."""
-        known = {"chosen": self._chosen, "maps": self._maps, "watch": self._watch}
-        return {**known, "same_judgments": self._same_judgments}
+    def _but(self, **changed: Any) -> StreamedQueries:
+        """The same queries of the same source, but for some of what they are made by."""
+        made_by: dict[str, Any] = {"chosen": self._chosen, "maps": self._maps, "watch": self._watch}
+        made_by |= {"same_judgments": self._same_judgments, **changed}
+        return self._kind(self._source, self.memory, **made_by)
 
     def mapped(self, function: Map, *, same_judgments: bool = False) -> StreamedQueries:
         """The same queries with what the function makes of each part: nothing is read now but the first queries.
@@ -209,13 +218,18 @@ class StreamedQueries:
         are: it is for other features or other grades. ``same_judgments`` says that grades stay as they are: then they
         are known without it.
         """
-        made_by = {**self._made_by, "maps": (*self._maps, function)}
-        made_by["same_judgments"] = self._same_judgments and same_judgments
-        return StreamedQueries(self._source, self.memory, **made_by)
+        return self._but(maps=(*self._maps, function), same_judgments=self._same_judgments and same_judgments)
 
     def watched(self, tell: Tell) -> StreamedQueries:
         """The same queries, whose every reading, of parts and prepared columns too, is told: pass by pass, in bytes."""
-        return StreamedQueries(self._source, self.memory, **{**self._made_by, "watch": Watch(tell)})
+        return self._but(watch=Watch(tell))
+
+    def chained(self, first: AnyQueries, second: AnyQueries) -> StreamedQueries:
+        """The queries of both, of which these are one, the second behind the first, with numbers as ids."""
+        from rankwright.data.streams.chained import Chain
+
+        memory = min(queries.memory for queries in (first, second) if isinstance(queries, StreamedQueries))
+        return StreamedQueries(Chain(first, second), memory)
 
     # How it is read
 
@@ -259,11 +273,7 @@ class StreamedQueries:
     def _made(self, part: Queries) -> Queries:
         """What the functions make of a part."""
         for function in self._maps:
-            before, part = part, function(part)
-            if part.n_queries != before.n_queries or part.n_documents != before.n_documents:
-                raise DataError(
-                    f"a function for mapped() made {part!r} of {before!r}: it must keep the queries and their documents"
-                )
+            part = checked_map(function, part)
         return part
 
     @cached_property
@@ -293,6 +303,19 @@ class StreamedQueries:
             f"StreamedQueries({queries}, {documents}, {features}; {size} in {parts} from {self._source.told()}, "
             f"memory {told_bytes(self.memory)})"
         )
+
+
+StreamedQueries._kind = StreamedQueries
+
+
+def checked_map(function: Map, part: Queries) -> Queries:
+    """What a function makes of a part, which must be the same queries."""
+    made = function(part)
+    if made.n_queries != part.n_queries or made.n_documents != part.n_documents:
+        raise DataError(
+            f"a function for mapped() made {made!r} of {part!r}: it must keep the queries and their documents"
+        )
+    return made
 
 
 AnyQueries = Queries | StreamedQueries

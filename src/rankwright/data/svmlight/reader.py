@@ -118,6 +118,18 @@ def read_parts(
     return parts
 
 
+def read_with_first_index(
+    path: str | os.PathLike[str], dtype: npt.DTypeLike | None, missing: str, zero_based: bool | Literal["auto"]
+) -> tuple[Queries, int]:
+    """Read one file of a collection, and tell the number of its first feature: 0 if such a feature occurs, else 1."""
+    layout = first_layout(input_file(path), dtype=dtype, missing=missing)
+    if zero_based is True:
+        layout = replace(layout, first_index=0, may_turn_zero_based=False)
+    with group_file_of(layout.path) as groups, open_text(layout.path) as source:
+        queries, found = _read_as_laid_out(source, replace(layout, groups=groups))
+    return queries, found.first_index
+
+
 def first_layout(path: Path, *, dtype: npt.DTypeLike | None, missing: str) -> Layout:
     """How a file is read at first, when nothing is known of it."""
     return Layout(

@@ -1,0 +1,88 @@
+"""Queries on a Dask cluster: parts live in the memory of its workers, and learners send steps to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+try:
+    import distributed
+except ImportError as error:
+    raise ImportError("rankwright.dask needs Dask: pip install 'rankwright[dask]'") from error
+
+from rankwright.clusters.loading import Reading
+from rankwright.dask.connecting import connect, shutdown
+from rankwright.dask.engine import DaskEngine, DaskQueries
+from rankwright.dask.loading import Loading
+from rankwright.data.streams.opening import data_files
+from rankwright.data.table_columns import TableColumns
+from rankwright.engines import ENGINES
+
+__all__ = ["DaskQueries", "load", "queries", "shutdown"]
+
+ENGINES[DaskQueries] = DaskEngine
+
+
+def queries(
+    data: Any,
+    *,
+    client: distributed.Client | str | None = None,
+    parts: int | None = None,
+    shuffle: bool = False,
+    label: str | None = None,
+    qid: str | None = None,
+    doc: str | None = None,
+    features: Sequence[str] | None = None,
+    one_hot: Sequence[str] | None = None,
+    dtype: Any = None,
+    missing: Literal["zero", "nan"] = "zero",
+    column_description: str | os.PathLike[str] | None = None,
+    for_model: Any = None,
+    memory: int | str = "4GB",
+) -> DaskQueries:
+    """Queries in the memory of a Dask cluster, read by its workers.
+
+    Parameters
+    ----------
+    data : Dask DataFrame, path, folder, pattern such as ``"part-*.txt"``, or several of them
+        Files are read by the workers, so all of them must find them under the same path.
+    client : distributed.Client or str, optional
+        The cluster, or the address of its scheduler. By default that of the current client; if there is none, a
+        worker with one thread is started for each processor of this machine, which listen on 127.0.0.1 only.
+    parts : int, optional
+        Into how many parts files are cut, at least: by default as many as the workers have threads, as each part is
+        worked on by one thread. Equal parts give equal results, to the last bit. Those of a Dask DataFrame are its
+        partitions.
+    shuffle : bool
+        Bring the rows of queries together that are in several files or partitions, and tell how many rows that moved;
+        otherwise such a query is an error.
+    label, qid, doc, features, one_hot, dtype, missing, column_description, for_model
+        As :func:`~rankwright.read_queries` takes them.
+    memory : int or str
+        How much memory learners may use in this process; parts have that of the workers.
+    """
+    asked = TableColumns.of(label=label, qid=qid, doc=doc, features=features, one_hot=one_hot)
+    if for_model is not None:
+        asked = asked.for_model(for_model)
+    return load(
+        data, Reading(asked, dtype, missing, column_description), client, parts=parts, shuffle=shuffle, memory=memory
+    )
+
+
+def load(
+    data: Any, reading: Reading, client: Any, *, parts: int | None, shuffle: bool, memory: int | str
+) -> DaskQueries:
+    """The same, of columns that are asked for by one object."""
+    connected = connect(client)
+    if hasattr(data, "to_delayed"):
+        given: list[Any] = connected.compute(data.to_delayed())
+        told = [f"partition {number}" for number in range(1, len(given) + 1)]
+        name, wanted = "a Dask DataFrame", 0
+    else:
+        given = [path.absolute() for path in data_files(data)]
+        told = [path.name for path in given]
+        name = told[0] if len(told) == 1 else f"{told[0]} and {len(told) - 1} more"
+        wanted = parts or sum(connected.nthreads().values())
+    loading = Loading(connected, reading, given, told)
+    return DaskQueries(loading.source(name, wanted, shuffle=shuffle), memory)

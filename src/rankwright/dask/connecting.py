@@ -1,0 +1,71 @@
+"""Which cluster it is, and whether its workers have the same Rankwright."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from functools import lru_cache
+
+from distributed import Client, LocalCluster
+
+from rankwright._version import __version__
+from rankwright.errors import ParameterError
+
+
+def connect(client: Client | str | None) -> Client:
+    """The client of a cluster all of whose workers have this version of Rankwright."""
+    if isinstance(client, str):
+        try:
+            client = Client(client, set_as_default=False, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise ParameterError(f"client: there is no Dask scheduler at {client!r}: {error}") from None
+    if client is None:
+        client = _current_client() or _own_client()
+    if not isinstance(client, Client):
+        raise ParameterError(f"client must be a distributed.Client or an address, not {type(client).__name__}")
+    client.wait_for_workers(1, timeout=60)
+    _check_versions(client)
+    return client
+
+
+def _current_client() -> Client | None:
+    try:
+        return Client.current()
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _own_client() -> Client:
+    """A cluster of this machine, as long as the program runs: nothing of it listens on other than loopback."""
+    n_workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": 0}
+    cluster = LocalCluster(host="127.0.0.1", dashboard_address=None, silence_logs=50, **workers)
+    client = Client(cluster, set_as_default=False)
+    atexit.register(shutdown)
+    return client
+
+
+def shutdown() -> None:
+    """End the cluster that was started here, if one was."""
+    if _own_client.cache_info().currsize:
+        client = _own_client()
+        _own_client.cache_clear()
+        client.close()
+        client.cluster.close()
+
+
+def _check_versions(client: Client) -> None:
+    def version() -> str | None:  # what workers may lack is not to be imported by them
+        try:
+            import rankwright
+        except ImportError:
+            return None
+        return str(rankwright.__version__)
+
+    for worker, found in client.run(version).items():
+        if found != __version__:
+            has = "no Rankwright" if found is None else f"Rankwright {found}"
+            raise ParameterError(
+                f"worker {worker} has {has}, but this process has {__version__}: install the same version on all workers"
+            )

@@ -1,0 +1,233 @@
+"""`DaskEngine`: steps go to parts in the workers' memory, all of them by one message to all workers.
+
+A task takes Dask 10 ms, however short it is; a message to all workers takes 1 ms. So parts are made by tasks, and every
+worker notes those that it has; a pass is a message, which each worker answers for its own parts. A part that nobody
+answers for was lost: it is made anew, and what has changed its state is done again, in order. So no result depends on
+which worker it came from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from distributed import Future
+
+from rankwright.clusters.queries import ClusterQueries, part_of
+from rankwright.dask.partitions import DaskPartitions, tasks
+from rankwright.data.part import Part
+from rankwright.data.queries import Queries
+from rankwright.data.state import State
+from rankwright.engines.engine import Engine, Step, check_learnable_size
+from rankwright.errors import DataError
+from rankwright.judgments.whole import Whole
+from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.threads import on_this_thread
+from rankwright.progress import Progress
+
+# A part that was lost so often in a row takes more than a worker has.
+_MOST_LOSSES = 5
+
+
+class DaskQueries(ClusterQueries):
+    """Queries in the memory of a Dask cluster, made by :func:`rankwright.dask.queries`."""
+
+    partitions: DaskPartitions
+
+
+DaskQueries._kind = DaskQueries
+
+
+class Call(NamedTuple):
+    """A step with what is sent along, to a part or to its state."""
+
+    step: Step
+    sent: tuple[Any, ...]
+    on_state: bool
+
+    @property
+    def changes_state(self) -> bool:
+        """Whether what it does has to be done again if the part is lost."""
+        return bool(getattr(self.step, "changes_state", False))
+
+    def of(self, part: Part) -> Any:
+        """What the step returns."""
+        return self.step(part.state if self.on_state else part, *self.sent)
+
+
+class Answer(NamedTuple):
+    """What became of a call on a part; ``is_behind`` says that the state is not what the call should find."""
+
+    result: Any = None
+    error: Exception | None = None
+    is_behind: bool = False
+
+
+class DaskEngine(Engine):
+    """Parts stay with the workers, and so does what they keep."""
+
+    keeps = True
+
+    def __init__(self, queries: DaskQueries) -> None:
+        check_learnable_size(queries)
+        self._queries, self._client = queries, queries.partitions.client
+        self.n_features, self.is_sparse, self.offsets = queries.n_features, queries.is_sparse, queries.offsets
+        self.memory = queries.memory
+        self._name = uuid.uuid4().hex
+        self._before = queries.before_parts()
+        self._held: dict[int, Future] = {}
+        self._changes: list[list[Call]] = [[] for _ in self._before]  # of the state of each part, in order
+
+    def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
+        """Tells of a pass."""
+        if not reads:
+            return super().each(step, *sent, reads=False)
+        self._tell(done=0.0)
+        self.passes += 1
+        return self._results(step, sent)
+
+    def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        return iter(self._asked(Call(step, sent, on_state=False), range(len(self._before))))
+
+    def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
+        return iter(self._asked(Call(step, sent, on_state=True), range(len(self._before))))
+
+    def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
+        """A message for each part, as what the part before has returned goes along."""
+        self.passes += int(not states_only)
+        for number in range(len(self._before)):
+            (carried,) = self._asked(Call(step, (carried, *sent), states_only), [number])
+        return carried
+
+    def _tell(self, done: float) -> None:
+        watch = self._queries._watch
+        if watch is not None:
+            watch.passes += 1
+            what = f"pass {watch.passes} over {self._queries._source.told()}"
+            watch.tell(Progress(what, done, self.n_documents * self._queries.row_bytes, in_bytes=True))
+
+    def _asked(self, call: Call, numbers: Any) -> list[Any]:
+        """What a call returns of some parts, in this order; those that are lost are made anew."""
+        answers: dict[int, Answer] = {}
+        losses, behind = 0, set[int]()
+        while lacking := [number for number in numbers if number not in answers]:
+            self._hold([number for number in lacking if number not in self._held])
+            changes = {n: (len(self._changes[n]), self._changes[n] if n in behind else None) for n in lacking}
+            found = self._message(call, changes)
+            behind = {number for number, answer in found.items() if answer.is_behind}
+            answers |= {number: answer for number, answer in found.items() if not answer.is_behind}
+            lost = [number for number in lacking if number not in found]
+            losses = losses + 1 if lost else 0
+            if losses > _MOST_LOSSES:
+                raise DataError(
+                    f"workers were lost {losses} times while they worked on part {lost[0] + 1} of {len(self._before)}: "
+                    "they may need more memory, or smaller parts"
+                )
+            for number in lost:
+                self._held.pop(number).cancel()
+        for number in numbers:
+            error = answers[number].error
+            if error is not None:
+                raise error
+            if call.changes_state:
+                self._changes[number].append(call)
+        return [answers[number].result for number in numbers]
+
+    def _hold(self, numbers: list[int]) -> None:
+        """Have parts made where their queries are."""
+        if not numbers:
+            return
+        queries, whole = self._queries, self._queries.whole
+        given = [(queries.partitions.futures[n], self._name, n, self._before[n], whole) for n in numbers]
+        futures = tasks(self._client, "hold", Held, given)
+        for number, future in zip(numbers, futures, strict=True):
+            error = future.exception()  # once it is there
+            if error is not None:
+                raise error
+            self._held[number] = future
+
+    def _message(self, call: Call, changes: dict[int, tuple[int, list[Call] | None]]) -> dict[int, Answer]:
+        """The answers of all workers, of the parts that they have."""
+        try:
+            told = self._client.run(_answers, self._name, call, changes, on_error="return")
+        except BaseException:
+            with suppress(Exception):
+                self._client.run(_forget, self._name, wait=False)
+            raise
+        found: dict[int, Answer] = {}
+        for answer in told.values():
+            if isinstance(answer, dict):
+                found.update(answer)
+            elif not isinstance(answer, OSError):  # the worker is gone, and its parts with it
+                raise answer
+        return found
+
+
+# What runs on workers. The parts that a worker has, by the engine that they are for and their numbers
+_parts: dict[str, WeakValueDictionary[int, Held]] = {}
+
+
+class Held:
+    """A part that is noted as long as Dask keeps this. ``version`` counts what has changed its state."""
+
+    def __init__(self, queries: Queries, engine: str, number: int, before: tuple[int, int], whole: Whole) -> None:
+        self._made_of = (queries, engine, number, before, whole)
+        self.part, self.version = part_of(queries, before, whole), 0
+        _parts.setdefault(engine, WeakValueDictionary())[number] = self
+
+    def __del__(self) -> None:
+        self.part.release()
+        if not _parts.get(self._made_of[1], True):
+            del _parts[self._made_of[1]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Held, self._made_of
+
+    def answer(self, call: Call, version: int, changes: list[Call] | None) -> Answer:
+        """What the call returns, if the state is what it should find, or can be made so by all that has changed it."""
+        if self._made_of[1] not in _parts:
+            return Answer(is_behind=True)  # nobody waits for it
+        try:
+            with on_this_thread(), one_thread_per_call():
+                if changes is not None and self.version != version:
+                    self.part.state, self.version = State(self.part.offsets, self.part.first_query), 0
+                    for change in changes:
+                        self._do(change)
+                return Answer(is_behind=True) if self.version != version else Answer(self._do(call))
+        except Exception as error:
+            return Answer(error=error)
+
+    def _do(self, call: Call) -> Any:
+        if not call.changes_state:
+            return call.of(self.part)
+        version, self.version = self.version, -1  # a state that is half changed is none
+        result = call.of(self.part)
+        self.version = version + 1
+        return result
+
+
+async def _answers(
+    engine: str, call: Call, changes: dict[int, tuple[int, list[Call] | None]], dask_worker: Any
+) -> dict[int, Answer]:
+    """The answers of the parts that this worker has."""
+    own: Mapping[int, Held] = _parts.get(engine, {})
+    held = {number: part for number in changes if (part := own.get(number)) is not None}
+    loop, pool = asyncio.get_running_loop(), _pool(dask_worker.state.nthreads)
+    answers = [loop.run_in_executor(pool, part.answer, call, *changes[number]) for number, part in held.items()]
+    return dict(zip(held, await asyncio.gather(*answers), strict=True))
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="rankwright-part")
+
+
+def _forget(engine: str) -> None:
+    """Begin no further step on parts of this engine, as nobody waits for it."""
+    _parts.pop(engine, None)
