@@ -56,12 +56,13 @@ def shutdown() -> None:
 
 
 def _check_versions(client: Client) -> None:
-    def version() -> str | None:  # what workers may lack is not to be imported by them
+    def version() -> str | None:  # sent as it is: a worker may have nothing that it could be imported from
+        from importlib import import_module
+
         try:
-            import rankwright
+            return str(import_module("rankwright").__version__)
         except ImportError:
             return None
-        return str(rankwright.__version__)
 
     for worker, found in client.run(version).items():
         if found != __version__:

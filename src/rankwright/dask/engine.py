@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import cloudpickle
 from distributed import Future
 
 from rankwright.clusters.queries import ClusterQueries, part_of
@@ -82,7 +83,7 @@ class DaskEngine(Engine):
         self._name = uuid.uuid4().hex
         self._before = queries.before_parts()
         self._held: dict[int, Future] = {}
-        self._changes: list[list[Call]] = [[] for _ in self._before]  # of the state of each part, in order
+        self._changes: list[list[bytes]] = [[] for _ in self._before]  # calls that have changed each state, in order
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Tells of a pass."""
@@ -115,11 +116,12 @@ class DaskEngine(Engine):
     def _asked(self, call: Call, numbers: Any) -> list[Any]:
         """What a call returns of some parts, in this order; those that are lost are made anew."""
         answers: dict[int, Answer] = {}
+        packed = cloudpickle.dumps(call)  # as it is now: learners go on to change what they have sent
         losses, behind = 0, set[int]()
         while lacking := [number for number in numbers if number not in answers]:
             self._hold([number for number in lacking if number not in self._held])
             changes = {n: (len(self._changes[n]), self._changes[n] if n in behind else None) for n in lacking}
-            found = self._message(call, changes)
+            found = self._message(packed, changes)
             behind = {number for number, answer in found.items() if answer.is_behind}
             answers |= {number: answer for number, answer in found.items() if not answer.is_behind}
             lost = [number for number in lacking if number not in found]
@@ -136,7 +138,7 @@ class DaskEngine(Engine):
             if error is not None:
                 raise error
             if call.changes_state:
-                self._changes[number].append(call)
+                self._changes[number].append(packed)
         return [answers[number].result for number in numbers]
 
     def _hold(self, numbers: list[int]) -> None:
@@ -152,7 +154,7 @@ class DaskEngine(Engine):
                 raise error
             self._held[number] = future
 
-    def _message(self, call: Call, changes: dict[int, tuple[int, list[Call] | None]]) -> dict[int, Answer]:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes] | None]]) -> dict[int, Answer]:
         """The answers of all workers, of the parts that they have."""
         try:
             told = self._client.run(_answers, self._name, call, changes, on_error="return")
@@ -189,7 +191,7 @@ class Held:
     def __reduce__(self) -> tuple[Any, ...]:
         return Held, self._made_of
 
-    def answer(self, call: Call, version: int, changes: list[Call] | None) -> Answer:
+    def answer(self, call: Call, version: int, changes: list[bytes] | None) -> Answer:
         """What the call returns, if the state is what it should find, or can be made so by all that has changed it."""
         if self._made_of[1] not in _parts:
             return Answer(is_behind=True)  # nobody waits for it
@@ -198,7 +200,7 @@ class Held:
                 if changes is not None and self.version != version:
                     self.part.state, self.version = State(self.part.offsets, self.part.first_query), 0
                     for change in changes:
-                        self._do(change)
+                        self._do(cloudpickle.loads(change))
                 return Answer(is_behind=True) if self.version != version else Answer(self._do(call))
         except Exception as error:
             return Answer(error=error)
@@ -213,11 +215,14 @@ class Held:
 
 
 async def _answers(
-    engine: str, call: Call, changes: dict[int, tuple[int, list[Call] | None]], dask_worker: Any
+    engine: str, packed: bytes, changes: dict[int, tuple[int, list[bytes] | None]], dask_worker: Any
 ) -> dict[int, Answer]:
     """The answers of the parts that this worker has."""
     own: Mapping[int, Held] = _parts.get(engine, {})
     held = {number: part for number in changes if (part := own.get(number)) is not None}
+    if not held:
+        return {}
+    call: Call = cloudpickle.loads(packed)
     loop, pool = asyncio.get_running_loop(), _pool(dask_worker.state.nthreads)
     answers = [loop.run_in_executor(pool, part.answer, call, *changes[number]) for number, part in held.items()]
     return dict(zip(held, await asyncio.gather(*answers), strict=True))

@@ -12,6 +12,7 @@ from rankwright.clusters.loading import Alike, Read, Reading, Seen, joined_piece
 from rankwright.clusters.queries import ClusterSource
 from rankwright.dask.partitions import DaskPartitions, gathered, tasks
 from rankwright.data.queries import Queries
+from rankwright.judgments.grouping import plain_values
 from rankwright.machine.runs import split_by_size
 
 
@@ -20,9 +21,6 @@ class Loading:
 
     def __init__(self, client: Client, reading: Reading, given: Sequence[Any], told: Sequence[str]) -> None:
         self._client, self._given, self._told = client, given, told
-        # A thread for each part: parts are dealt to the workers in turn.
-        threads = client.nthreads()
-        self._slots = [worker for turn in range(max(threads.values())) for worker in threads if turn < threads[worker]]
         self._read, self._seen = self._tasks(reading)
         again = reading.again(self._seen)
         if again is not None:
@@ -30,11 +28,14 @@ class Loading:
 
     def _tasks(self, reading: Reading) -> tuple[list[Future], list[Seen]]:
         given = [(reading, data, name) for data, name in zip(self._given, self._told, strict=True)]
-        read = tasks(self._client, "read", Reading.of, given, self._workers(len(given)))
+        read = tasks(self._client, "read", Reading.of, given)
         return read, gathered(self._client, tasks(self._client, "look", seen, [(each,) for each in read]))
 
     def _workers(self, count: int) -> list[str]:
-        return [self._slots[number % len(self._slots)] for number in range(count)]
+        """A worker for each part: they are dealt to all threads in turn, as Dask would leave them where they were read."""
+        threads = self._client.nthreads()
+        turns = [worker for turn in range(max(threads.values())) for worker in threads if turn < threads[worker]]
+        return [turns[number % len(turns)] for number in range(count)]
 
     def source(self, name: str, parts: int, *, shuffle: bool) -> ClusterSource:
         """Partitions that are alike, at least so many of them, with whole queries each."""
@@ -50,16 +51,18 @@ class Loading:
                 told.append(where)
                 number += last - first
         places = self._workers(len(given)) if len(given) > len(self._read) else None
-        futures = tasks(self._client, "part", Alike.piece, given, places)
-        moves = moves_of(pieces, told, shuffle=shuffle)
+        placed = futures = tasks(self._client, "part", Alike.piece, given, places)
+        before, moves = pieces, moves_of(pieces, told, shuffle=shuffle)
         if moves:
             futures = self._moved(futures, moves)
-            read = tasks(self._client, "look", _as_read, [(each,) for each in futures])
-            pieces = gathered(self._client, tasks(self._client, "look", seen, [(each,) for each in read]))
+            pieces = gathered(self._client, tasks(self._client, "look", _seen, [(each,) for each in futures]))
         empty = alike.made_of(pieces[0].empty)
         gathered(self._client, tasks(self._client, "look", _is_there, [(each,) for each in futures]))
+        anywhere = {future.key: None for future in placed}  # if they have to be made again
+        self._client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.set_restrictions(anywhere))
         moved = next((part.moved for part in self._seen if part.moved is not None), None)
-        moved = moved if not moves else pieces[moves[0].source].query_ids[:1]
+        if moves and moved is None:
+            moved = plain_values(before[moves[0].source].query_ids[moves[0].queries[:1]])[0]
         partitions = DaskPartitions(self._client, futures)
         return source_of(partitions, [piece._replace(empty=empty) for piece in pieces], name, moved)
 
@@ -82,8 +85,8 @@ def _joined(queries: Queries, leaving: Any, *arriving: Queries) -> Queries:
     return joined_pieces(queries, leaving, arriving)
 
 
-def _as_read(queries: Queries) -> Read:
-    return Read(queries)
+def _seen(queries: Queries) -> Seen:
+    return seen(Read(queries))
 
 
 def _is_there(queries: Queries) -> None:

@@ -56,7 +56,7 @@ def tasks(
     given: Sequence[tuple[Any, ...]],
     places: Sequence[str | None] | None = None,
 ) -> list[Future]:
-    """A task ``function(*arguments)`` for each, named by ``what`` in Dask's dashboard; ``places``: workers to prefer."""
+    """A task ``function(*arguments)`` for each, with ``what`` in its name; ``places`` are workers to prefer."""
     run = uuid.uuid4().hex
     wanted = [None] * len(given) if places is None else places
     return [
