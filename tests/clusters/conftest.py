@@ -1,13 +1,12 @@
-"""A Dask cluster of two workers with a thread each, and queries on it."""
+"""Dask clusters of two workers with a thread each."""
 
-import os
-import signal
+from contextlib import contextmanager
 
 import pytest
 
 
-@pytest.fixture(scope="session")
-def client():
+@contextmanager
+def dask_cluster():
     distributed = pytest.importorskip("distributed", reason="needs rankwright[dask]")
     workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0}
     with (
@@ -17,12 +16,15 @@ def client():
         yield client
 
 
+@pytest.fixture(scope="session")
+def client():
+    """One cluster for all tests that leave its workers alone."""
+    with dask_cluster() as client:
+        yield client
+
+
 @pytest.fixture
-def kill_worker(client):
-    """Kill one of the cluster's own worker processes, by its id; another is started for it."""
-
-    def kill(which=0):
-        pids = sorted(client.run(os.getpid).values())
-        os.kill(pids[which % len(pids)], signal.SIGKILL)
-
-    return kill
+def fresh_client():
+    """A cluster whose workers may be killed."""
+    with dask_cluster() as client:
+        yield client

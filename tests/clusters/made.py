@@ -1,5 +1,7 @@
 """Queries in files, as they are read by a cluster and in memory."""
 
+from itertools import pairwise
+
 import numpy as np
 
 import rankwright as rw
@@ -21,7 +23,7 @@ def written(queries, folder, n_files=3, ending="parquet"):
     """The queries in some files, one after the other."""
     cuts = np.linspace(0, queries.n_queries, n_files + 1).astype(int)
     paths = []
-    for number, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for number, (first, last) in enumerate(pairwise(cuts)):
         paths.append(folder / f"part-{number}.{ending}")
         rw.write_queries(queries[int(first) : int(last)], paths[-1])
     return paths

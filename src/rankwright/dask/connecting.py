@@ -68,5 +68,5 @@ def _check_versions(client: Client) -> None:
         if found != __version__:
             has = "no Rankwright" if found is None else f"Rankwright {found}"
             raise ParameterError(
-                f"worker {worker} has {has}, but this process has {__version__}: install the same version on all workers"
+                f"worker {worker} has {has}, but this process has {__version__}: install that version on all workers"
             )

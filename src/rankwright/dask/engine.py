@@ -21,7 +21,7 @@ import cloudpickle
 from distributed import Future
 
 from rankwright.clusters.queries import ClusterQueries, part_of
-from rankwright.dask.partitions import DaskPartitions, tasks
+from rankwright.dask.partitions import DaskPartitions, finished, tasks
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.state import State
@@ -149,9 +149,7 @@ class DaskEngine(Engine):
         given = [(queries.partitions.futures[n], self._name, n, self._before[n], whole) for n in numbers]
         futures = tasks(self._client, "hold", Held, given)
         for number, future in zip(numbers, futures, strict=True):
-            error = future.exception()  # once it is there
-            if error is not None:
-                raise error
+            finished(future)
             self._held[number] = future
 
     def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes] | None]]) -> dict[int, Answer]:

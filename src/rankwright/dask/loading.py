@@ -32,7 +32,7 @@ class Loading:
         return read, gathered(self._client, tasks(self._client, "look", seen, [(each,) for each in read]))
 
     def _workers(self, count: int) -> list[str]:
-        """A worker for each part: they are dealt to all threads in turn, as Dask would leave them where they were read."""
+        """A worker for each part, dealt to all threads in turn: Dask would leave them where they were read."""
         threads = self._client.nthreads()
         turns = [worker for turn in range(max(threads.values())) for worker in threads if turn < threads[worker]]
         return [turns[number % len(turns)] for number in range(count)]

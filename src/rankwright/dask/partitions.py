@@ -14,6 +14,8 @@ from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.machine.threads import on_this_thread
 
+_PATIENCE = 60  # seconds in which a cluster may have no workers, as new ones are started for those that are lost
+
 
 class DaskPartitions(Partitions):
     """A future for each partition."""
@@ -80,6 +82,20 @@ def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
     except BaseException:
         client.cancel(list(futures))
         raise
+
+
+def finished(future: Future) -> None:
+    """Wait for a task, as long as there are workers; what it raised is raised here."""
+    while True:
+        try:
+            error = future.exception(timeout=_PATIENCE)
+        except TimeoutError:
+            if not future.client.nthreads():
+                raise ParameterError(f"client: the cluster has had no workers for {_PATIENCE} seconds") from None
+            continue
+        if error is not None:
+            raise error
+        return
 
 
 def _on_this_thread(function: Callable[..., Any], *arguments: Any) -> Any:
