@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwright.cli.engines import ChosenEngine, engine_option
 from rankwright.cli.memory import MemoryLimit
 from rankwright.cli.options import check_one_of, naming_options
 from rankwright.cli.output import opening, reading
@@ -30,9 +31,18 @@ _COLUMNS = "In CSV, JSON lines or Parquet"
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that say how to read data. It is called with all of them as ``reader``."""
+    return _with_reader(command, _data_options)
 
+
+def reads_data_anywhere(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a command whose data may be on a cluster."""
+    return _with_reader(command, _data_options, engine_option)
+
+
+def _with_reader(command: Callable[..., None], *signatures: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(**options: Any) -> None:
+        engine = ChosenEngine.of(options.pop("engine", "local"))
         given = {name: options.pop(name) for name in _DATA_OPTIONS}
         columns = TableColumns.of(
             label=given["label"],
@@ -42,11 +52,12 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
             one_hot=_names("--one-hot", given["one_hot"]),
         )
         limit = MemoryLimit.of(given["memory"], given["cache"], given["sort"])
-        command(reader=DataReader(columns, given["column_description"], limit), **options)
+        command(reader=DataReader(columns, given["column_description"], limit, engine), **options)
 
     own = inspect.signature(command, eval_str=True)
     parameters = [parameter for name, parameter in own.parameters.items() if name != "reader"]
-    parameters += inspect.signature(_data_options, eval_str=True).parameters.values()
+    for more in signatures:
+        parameters += inspect.signature(more, eval_str=True).parameters.values()
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_options
@@ -118,6 +129,7 @@ class DataReader:
     columns: TableColumns
     description: Path | None
     memory: MemoryLimit
+    engine: ChosenEngine | None = None
 
     def in_memory(self, reason: str) -> DataReader:
         """The same for a command that needs all data in memory, for this reason, with what to do instead."""
@@ -135,6 +147,8 @@ class DataReader:
         with opening(path), naming_options(*_DATA_OPTIONS):
             is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
             files = [path] if is_pipe else data_files(path)
+            if self.engine is not None:
+                return self._on_cluster(self.engine, path, files, dtype, missing)
             is_exceeded = not is_pipe and self.memory.is_exceeded(path, files)
             if files == [path] and not is_exceeded:
                 return self._read(path, dtype, missing)
@@ -163,6 +177,15 @@ class DataReader:
                 progress=progress,
             )
         return opened.watched(tell_reading)
+
+    def _on_cluster(
+        self, engine: ChosenEngine, path: Path, files: list[Path], dtype: str | None, missing: Any
+    ) -> StreamedQueries:
+        from rankwright.clusters.loading import Reading
+
+        read = Reading(self.columns, dtype, missing, self.description)
+        with progress_bar(f"reading {path.name} on {engine.name}"):
+            return engine.load(files, read, self.memory).watched(tell_reading)
 
     def with_features_of(self, names: Iterable[str]) -> DataReader:
         """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
+from rankwright.cli.engines import check_row_order
 from rankwright.cli.output import (
     check_output,
     print_json,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rankwright.evaluation.evaluation import Evaluation
 
 
-@reads_data
+@reads_data_anywhere
 def evaluate(
     scores: Annotated[
         Path,
@@ -76,6 +77,7 @@ def evaluate(
     if per_query is not None:
         check_output(per_query, scores, data)
     queries = reader.read_judgments(data)
+    check_row_order(queries, data)
     with reading(scores):
         scored = scored_parts(scores, queries)
         evaluation = evaluate_parts(scored, queries.query_ids, chosen_measures, chosen_convention)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.costs import read_costs
-from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.fit_folder import check_free, going_on, own_folder
 from rankwright.cli.options import Convention, naming_options
 from rankwright.cli.output import (
@@ -37,7 +37,7 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", "notes", "left_out")
 
 
-@reads_data
+@reads_data_anywhere
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Judged documents: {DATA_HELP}.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],

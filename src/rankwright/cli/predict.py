@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data_anywhere
+from rankwright.cli.engines import check_row_order
 from rankwright.cli.output import check_output, print_text, working, writing_into
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rankwright.models.model import Model
 
 
-@reads_data
+@reads_data_anywhere
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The documents: {DATA_HELP}.")],
@@ -44,6 +45,7 @@ def predict(
         check_output(out, model, data)
     ranker = read_model(model)
     queries = reader.read_for_models(data, ranker, judged=False)
+    check_row_order(queries, data)
     ranker = for_features_of(ranker, queries)
     if out is None:
         with tempfile.TemporaryFile("w+", encoding="ascii") as file:  # nothing is printed before all is well
@@ -57,8 +59,8 @@ def predict(
 
 def _score(ranker: Model, queries: Queries | StreamedQueries, data: Path, file: TextIO) -> None:
     """Write a line for each document, part by part."""
-    from rankwright.data.parts import parts_of
+    from rankwright.data.parts import each_part
 
     with working("scoring"), about(data):
-        for part in parts_of(queries):
-            file.writelines(f"{score!r}\n" for score in ranker.predict(part).tolist())
+        for scores in each_part(queries, ranker.predict):
+            file.writelines(f"{score!r}\n" for score in scores.tolist())

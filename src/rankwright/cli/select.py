@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rankwright.cli.costs import read_costs
-from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.options import (
     SCALES,
     Convention,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rankwright.measures import Measure
 
 
-@reads_data
+@reads_data_anywhere
 def select(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
     valid: Annotated[

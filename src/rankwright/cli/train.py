@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.data import DATA_HELP, DataReader, reads_data
+from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.options import Convention, Missing, Scale
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
 from rankwright.cli.preparing import most_features, prepared
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
 
 
-@reads_data
+@reads_data_anywhere
 def train(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the model here, as JSON.")],
