@@ -40,7 +40,7 @@ def _own_client() -> Client:
     """A cluster of this machine, as long as the program runs: nothing of it listens on other than loopback."""
     n_workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": 0}
-    cluster = LocalCluster(host="127.0.0.1", dashboard_address=None, silence_logs=50, **workers)
+    cluster = LocalCluster(host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50, **workers)
     client = Client(cluster, set_as_default=False)
     atexit.register(shutdown)
     return client
