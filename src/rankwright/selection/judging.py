@@ -42,12 +42,10 @@ class Judge:
                 values[:, ranker, column] = found[measure]
         return values
 
-    def estimates(self, values: Array) -> list[dict[Measure, Estimate]]:
-        """Means over the queries, and their standard errors, for each ranker."""
-        return [
-            {measure: estimate_of(of_ranker[:, m]) for m, measure in enumerate(self.measures)}
-            for of_ranker in np.moveaxis(values, 1, 0)
-        ]
+    def estimates(self, values: Array) -> dict[Measure, list[Estimate]]:
+        """For each measure, the mean over the queries and its standard error by each ranker."""
+        by_measure = zip(self.measures, values.transpose(2, 1, 0), strict=True)
+        return {measure: [estimate_of(of_ranker) for of_ranker in of_measure] for measure, of_measure in by_measure}
 
     def cross_validated(
         self, queries: AnyQueries, n_folds: int, weights_of: Callable[[int, npt.NDArray[np.bool_]], Array]
