@@ -20,6 +20,8 @@ from rankwright.measures.measure import Measure, measures_of
 Rule = Literal["best", "one-standard-error"]
 RULES = ("best", "one-standard-error")
 
+_ROUNDING = 1e-9  # of a standard error
+
 
 @dataclass(frozen=True)
 class Search:
@@ -116,10 +118,13 @@ def _is_as_good(values: npt.NDArray[np.float64], best: npt.NDArray[np.float64], 
 
     Queries differ in difficulty far more than models do. That both ranked the same queries takes this out: the standard
     error of the best mean alone would call models as good that are clearly worse. Queries that the measure leaves out
-    for one of both do not count. A single query has no standard error: then only what is no worse is as good.
+    for one of both do not count. A single query has no standard error: then only what is no worse is as good. If all
+    queries but one are alike, the difference is just one standard error, which is within it.
     """
     difference, error = estimate_of(values - best)
-    return (difference if lower_is_better else -difference) <= (error if math.isfinite(error) else 0.0)
+    return (difference if lower_is_better else -difference) <= (
+        error * (1 + _ROUNDING) if math.isfinite(error) else 0.0
+    )
 
 
 def _worth(mean: float, lower_is_better: bool) -> float:
