@@ -78,7 +78,8 @@ class GreedyRankRLS(LinearRanker):
         Tell measures both by leave-query-out and on validation queries, or only what decides: where there are
         validation queries, that takes about half the time.
     rule : "best" or "one-standard-error"
-        Take the best model, or the cheapest that is within one standard error of it.
+        Take the best model, or the cheapest that is as good: whose mean difference from the best, query by query, is
+        within one standard error of that difference.
     criterion : "squared-error" or a measure, such as "ndcg@10"
         What a step is to improve: the squared leave-query-out error, or the leave-query-out mean of a measure.
     floating : bool
