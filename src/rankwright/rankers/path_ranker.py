@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from rankwright.measures.measure import Measure
 from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker
-from rankwright.selection.judging import Judge
+from rankwright.selection.judging import Judge, Split, splits_of
 from rankwright.selection.search import (
     Rule,
     Search,
@@ -207,14 +207,13 @@ class PathRanker(LinearRanker):
 
     def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> Array:
         """What measures say of each query by rankers that were not trained on it, queries × λ × measures."""
-        n_folds = min(self.folds, task.queries.n_queries)
-
-        def weights_of(fold: int, which: npt.NDArray[np.bool_]) -> Array:
-            inner = task.part(which)
-            tell = None if progress is None else _in_fold(progress, fold, n_folds)
-            return _weights(self._path(inner, engine_of(inner.queries), alphas, tell))
-
-        return task.judge.cross_validated(task.queries, self.folds, weights_of)
+        n_queries = task.queries.n_queries
+        values = np.empty((n_queries, len(alphas), len(task.measures)))
+        for fold, split in enumerate(splits_of(task.queries, self.folds), start=1):
+            tell = None if progress is None else _in_fold(progress, fold, min(self.folds, n_queries))
+            solutions = self._path(task.without_judged(split), engine_of(split.train), alphas, tell)
+            values[split.is_judged] = task.judge.values(split.judged, _weights(solutions))
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +236,9 @@ class Task:
         """The loss as parts of the data take it."""
         return SentLoss(self.loss, self.weights)
 
-    def part(self, which: npt.NDArray[np.bool_]) -> Task:
-        """The same on some of the queries."""
-        known = (self.loss, self.weights[which], self.center, None, self.judge)
-        return Task(self.queries[which], *known)
+    def without_judged(self, split: Split) -> Task:
+        """The same on the queries that a split has to train on."""
+        return replace(self, queries=split.train, weights=self.weights[~split.is_judged])
 
 
 class _Minimised(Protocol):
