@@ -15,14 +15,7 @@ from rankwright.preparation.missing import MissingName
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker, Ranker
 from rankwright.selection.judging import Judge
-from rankwright.selection.search import (
-    Rule,
-    Search,
-    checked_alphas,
-    checked_rule,
-    given_alphas,
-    optional_measures,
-)
+from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, given_alphas, optional_measures
 from rankwright.types import Array
 
 

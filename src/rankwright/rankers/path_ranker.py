@@ -27,13 +27,7 @@ from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.judging import Judge, Split, splits_of
-from rankwright.selection.search import (
-    Rule,
-    Search,
-    checked_alphas,
-    checked_rule,
-    given_alphas,
-)
+from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, given_alphas
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.sent_loss import SentLoss
 from rankwright.solvers.solved import Goal, Solved

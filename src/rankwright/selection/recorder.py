@@ -48,7 +48,7 @@ class Recorder:
         convention: Convention,
         *,
         tell_all: bool,
-        kept_sizes: frozenset[int] = frozenset(),
+        kept_sizes: frozenset[int],
     ) -> None:
         self._engine = engine
         self._valid = engine_of(valid) if valid is not None and measures else None
