@@ -56,7 +56,8 @@ def select(
         str,
         typer.Option(
             metavar="best|one-standard-error",
-            help="Choose the best step, or the step with the fewest features within one standard error of the best.",
+            help="Choose the best step, or the one with the fewest features whose difference from the best is within "
+            "one standard error.",
         ),
     ] = "best",
     costs: Annotated[

@@ -61,7 +61,8 @@ def train(
         str | None,
         typer.Option(
             metavar="best|one-standard-error",
-            help="Choose the best model (the default), or the simplest one within one standard error of the best.",
+            help="Choose the best model (the default), or the simplest one whose difference from it is within one "
+            "standard error.",
         ),
     ] = None,
     loss: Annotated[
