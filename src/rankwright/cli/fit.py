@@ -63,7 +63,8 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="best, or one-standard-error: the fewest features within one standard error of the best.",
+            help="best, or one-standard-error: the fewest features whose difference from the best is within one "
+            "standard error.",
         ),
     ] = "one-standard-error",
     baseline: Annotated[
