@@ -37,7 +37,7 @@ def query_by_query(queries):
 
 
 def streamed(queries, n_parts=4):
-    """Queries that are read in so many parts, or a few more; in fewer if there are not so many queries, or huge ones."""
+    """Queries that are read in so many parts, or a few more; fewer if there are not so many queries, or huge ones."""
     stream = rw.StreamedQueries(_Held(query_by_query(queries), n_parts), _MEMORY)
     longest = queries.sizes.max(initial=1)
     assert min(n_parts, queries.n_queries, queries.n_documents // longest) <= stream.n_parts

@@ -56,11 +56,9 @@ def test_any_cut_gives_the_same_bits(layout, missing, transform):
 def test_many_documents_in_several_blocks(layout):
     """A block of memory ends elsewhere than a part, and so do the blocks of each part."""
     rng = np.random.default_rng(3)
-    x = rng.standard_normal((140_000, 2)) + [0, 1e6]
+    x = rng.standard_normal((140_000, 2)) + np.array([0, 1e6])
     x[rng.random(x.shape) < 0.2] = np.nan
-    queries = rw.Queries(
-        sp.csr_array(x) if layout == "csr" else x, rng.integers(0, 3, len(x)), np.arange(len(x)) // 70
-    )
+    queries = rw.Queries(sp.csr_array(x) if layout == "csr" else x, rng.integers(0, 3, len(x)), np.arange(len(x)) // 70)
     theirs, _ = prepare(queries)
     for n_parts in (3, 10):
         assert_same_bits(prepare(streamed(queries, n_parts))[0], theirs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.machine.compile import inlined_kernel, kernel
 from rankwright.types import Array, Columns
@@ -23,7 +22,7 @@ class ExactSums:
         """Add dense rows."""
         _add_rows(rows, self._sums, self._lost)
 
-    def add_entries(self, columns: npt.NDArray[np.integer], numbers: Array) -> None:
+    def add_entries(self, columns: Columns, numbers: Array) -> None:
         """Add numbers, each to its column."""
         _add_entries(columns, numbers, self._sums, self._lost)
 

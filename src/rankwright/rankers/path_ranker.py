@@ -167,9 +167,8 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
-        weights = np.ones(queries.n_queries)
-        if sample_weight is not None:  # else nothing has to be known of the documents
-            weights = counting_weights(queries.judgments, sample_weight)
+        # Without weights nothing has to be known of the documents, and nothing of each query is sent to the parts.
+        weights = None if sample_weight is None else counting_weights(queries.judgments, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
 
     def _needs_memory(self) -> tuple[str, str] | None:
@@ -220,11 +219,11 @@ class PathRanker(LinearRanker):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be learned from, and judged by."""
+    """What is to be learned from, and judged by; queries without ``weights`` count alike."""
 
     queries: AnyQueries
     loss: Loss
-    weights: Array
+    weights: Array | None
     center: Array
     valid: AnyQueries | None
     judge: Judge
@@ -240,8 +239,8 @@ class Task:
 
     def part(self, which: npt.NDArray[np.bool_]) -> Task:
         """The same on some of the queries."""
-        known = (self.loss, self.weights[which], self.center, None, self.judge)
-        return Task(self.queries[which], *known)
+        weights = None if self.weights is None else self.weights[which]
+        return Task(self.queries[which], self.loss, weights, self.center, None, self.judge)
 
 
 class _Minimised(Protocol):
