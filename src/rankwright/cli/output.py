@@ -30,6 +30,7 @@ class Exit(IntEnum):
     NO_MEMORY = 71
     CANNOT_CREATE = 73
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class Failure(Exception):
