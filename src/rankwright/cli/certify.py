@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DataReader, about, for_features_of, read_model, reads_data
-from rankwright.cli.options import Convention
+from rankwright.cli.options import CONVENTION, argument, flag, option
 from rankwright.cli.output import print_json, print_table, reading, working
 from rankwright.cli.training_record import file_digest
 
@@ -22,21 +20,14 @@ _USES = {"train": "trained on", "valid": "chosen by"}
 
 @reads_data
 def certify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
-    data: Annotated[
-        Path,
-        typer.Argument(metavar="DATA", help="Judged queries that were used neither to train nor to choose the model."),
-    ],
-    measure: Annotated[str, typer.Option(metavar="NAME", help="Such as ndcg@10, map or p@1.")] = "ndcg@10",
-    delta: Annotated[float, typer.Option(metavar="P", help="The probability that the bound does not hold.")] = 0.05,
-    baseline: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Bound the gain over this model instead of the measure itself.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, betting, clopper-pearson, bernstein or hoeffding.")
-    ] = "auto",
-    convention: Convention = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    model: Path = argument("MODEL", "A model file, as `rankwright train` writes it."),
+    data: Path = argument("DATA", "Judged queries that were used neither to train nor to choose the model."),
+    measure: str = option("NAME", "Such as ndcg@10, map or p@1.", default="ndcg@10"),
+    delta: float = option("P", "The probability that the bound does not hold.", default=0.05),
+    baseline: Path | None = option("MODEL", "Bound the gain over this model instead of the measure itself."),
+    method: str = option("NAME", "auto, betting, clopper-pearson, bernstein or hoeffding.", default="auto"),
+    convention: str = CONVENTION,
+    as_json: bool = flag("--json", "Print JSON instead of a table."),
     *,
     reader: DataReader,
 ) -> None:

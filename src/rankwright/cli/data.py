@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.memory import MemoryLimit
-from rankwright.cli.options import check_one_of, naming_options
+from rankwright.cli.options import check_one_of, flag, naming_options, option
 from rankwright.cli.output import opening, reading
 from rankwright.cli.progress import progress_bar, tell_reading
 from rankwright.data.table_columns import TableColumns
@@ -54,43 +52,23 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
 def _data_options(
     *,
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help=f"{_COLUMNS}: the column with the grades.")
-    ] = None,
-    qid: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the query ids.")] = None,
-    doc: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the document ids.")] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST", help="The feature columns: bm25,click* uses only these; -price uses all but price."
-        ),
-    ] = None,
-    one_hot: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Text columns to encode: each distinct value becomes a 0/1 feature."),
-    ] = None,
-    column_description: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CatBoost's column description, for a table without a header line."),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIMIT",
-            help="Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
-            "of the memory that is free.",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="The folder for what is read part by part; by default, that of the data file."
-        ),
-    ] = None,
-    sort: Annotated[
-        bool,
-        typer.Option("--sort", help="If data are read part by part: bring rows of a query together by a sort on disk."),
-    ] = False,
+    label: str | None = option("COLUMN", f"{_COLUMNS}: the column with the grades."),
+    qid: str | None = option("COLUMN", "The column with the query ids."),
+    doc: str | None = option("COLUMN", "The column with the document ids."),
+    features: str | None = option(
+        "LIST", "The feature columns: bm25,click* uses only these; -price uses all but price."
+    ),
+    one_hot: str | None = option("LIST", "Text columns to encode: each distinct value becomes a 0/1 feature."),
+    column_description: Path | None = option(
+        "FILE", "CatBoost's column description, for a table without a header line."
+    ),
+    memory: str | None = option(
+        "LIMIT",
+        "Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
+        "of the memory that is free.",
+    ),
+    cache: Path | None = option("DIR", "The folder for what is read part by part; by default, that of the data file."),
+    sort: bool = flag("--sort", "If data are read part by part: bring rows of a query together by a sort on disk."),
 ) -> None:
     """Only its signature counts."""
 

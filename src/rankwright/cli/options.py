@@ -1,4 +1,4 @@
-"""Options that several commands share, checked; every error names the option."""
+"""How commands tell what they take; the options that several share, checked; every error names the option."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Any
 
 import typer
 
 from rankwright.errors import ParameterError
 
-Scale = Annotated[
-    str | None,
-    typer.Option(
-        "--scale",
-        metavar="spread|none",
-        help="spread (the default) trains on features divided by their spread within queries; none trains on the "
-        "features as they are, as papers do. In both cases the model takes unscaled features.",
-    ),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        "--missing",
-        metavar="mean|query-mean",
-        help="Replace a missing value by the feature's mean over all documents (mean, the default) or over the "
-        "documents of its query (query-mean).",
-    ),
-]
+
+def option(metavar: str, help: str, *names: str, default: Any = None) -> Any:
+    """An option of a command with a value, as the default of the parameter that takes it; ``...``: it must be given."""
+    return typer.Option(default, *names, metavar=metavar, help=help)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option without a value."""
+    return typer.Option(False, name, help=help)
+
+
+def argument(metavar: str, help: str, *, default: Any = ...) -> Any:
+    """An argument of a command, as the default of the parameter that takes it."""
+    return typer.Argument(default, metavar=metavar, help=help)
+
+
 SCALES = ("spread", "none")
-Absent = Annotated[
-    str,
-    typer.Option(
-        "--missing",
-        metavar="zero|nan",
-        help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
-    ),
-]
-Convention = Annotated[
-    str,
-    typer.Option(
-        "--convention",
-        metavar="NAME",
-        help="The tool whose definition of measures to use, as in `rankwright evaluate`.",
-    ),
-]
+SCALE = option(
+    "spread|none",
+    "spread (the default) trains on features divided by their spread within queries; none trains on the features as "
+    "they are, as papers do. In both cases the model takes unscaled features.",
+)
+FILLING = option(
+    "mean|query-mean",
+    "Replace a missing value by the feature's mean over all documents (mean, the default) or over the documents of its "
+    "query (query-mean).",
+)
+ABSENT = option(
+    "zero|nan",
+    "The value of features that a line of text leaves out. NULL is always missing (NaN).",
+    default="zero",
+)
+CONVENTION = option(
+    "NAME", "The tool whose definition of measures to use, as in `rankwright evaluate`.", default="default"
+)
 
 
 def check_one_of(known: Iterable[str], **options: str | None) -> None:

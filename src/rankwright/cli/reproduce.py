@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from rankwright.cli.options import option
 from rankwright.cli.output import check_output, print_table, reading, tell, writing
 from rankwright.cli.progress import progress_bar
 
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
 
 
 def greedy_rankrls(
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder that contains MQ2007, MQ2008 or both, or is one of them.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],
+    data: Path = option("DIR", "The folder that contains MQ2007, MQ2008 or both, or is one of them.", default=...),
+    out: Path = option("DIR", "The folder for the results; it is created if needed.", default=...),
 ) -> None:
     """Repeat the Greedy RankRLS experiments on LETOR 4.0.
 
@@ -53,13 +50,10 @@ def greedy_rankrls(
 
 
 def order_preserving(
-    data: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="The folder that contains MQ2007, MQ2008 or Yahoo's set1, or is one of them."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")
-    ] = None,
+    data: Path = option(
+        "DIR", "The folder that contains MQ2007, MQ2008 or Yahoo's set1, or is one of them.", default=...
+    ),
+    out: Path | None = option("DIR", "The folder for the results; it is created if needed."),
 ) -> None:
     """Repeat the experiments on order-preserving losses.
 
@@ -92,10 +86,8 @@ def order_preserving(
 
 
 def large_margin(
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder that contains OHSUMED, MQ2008 or both, or is one of them.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],
+    data: Path = option("DIR", "The folder that contains OHSUMED, MQ2008 or both, or is one of them.", default=...),
+    out: Path = option("DIR", "The folder for the results; it is created if needed.", default=...),
 ) -> None:
     """Repeat the OHSUMED experiment on bounds of NDCG.
 
