@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.memory import MemoryLimit
-from rankwright.cli.options import check_one_of, flag, naming_options, option
+from rankwright.cli.options import check_one_of, flag, naming_options, option, takes
 from rankwright.cli.output import opening, reading
 from rankwright.cli.progress import progress_bar, tell_reading
 from rankwright.data.table_columns import TableColumns
@@ -24,66 +23,6 @@ if TYPE_CHECKING:
 
 DATA_HELP = "text, CSV, JSON lines (all plain or gzip) or Parquet"
 _COLUMNS = "In CSV, JSON lines or Parquet"
-
-
-def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say how to read data. It is called with all of them as ``reader``."""
-
-    @functools.wraps(command)
-    def with_options(**options: Any) -> None:
-        given = {name: options.pop(name) for name in _DATA_OPTIONS}
-        columns = TableColumns.of(
-            label=given["label"],
-            qid=given["qid"],
-            doc=given["doc"],
-            features=_names("--features", given["features"]),
-            one_hot=_names("--one-hot", given["one_hot"]),
-        )
-        limit = MemoryLimit.of(given["memory"], given["cache"], given["sort"])
-        command(reader=DataReader(columns, given["column_description"], limit), **options)
-
-    own = inspect.signature(command, eval_str=True)
-    parameters = [parameter for name, parameter in own.parameters.items() if name != "reader"]
-    parameters += inspect.signature(_data_options, eval_str=True).parameters.values()
-    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_options
-
-
-def _data_options(
-    *,
-    label: str | None = option("COLUMN", f"{_COLUMNS}: the column with the grades."),
-    qid: str | None = option("COLUMN", "The column with the query ids."),
-    doc: str | None = option("COLUMN", "The column with the document ids."),
-    features: str | None = option(
-        "LIST", "The feature columns: bm25,click* uses only these; -price uses all but price."
-    ),
-    one_hot: str | None = option("LIST", "Text columns to encode: each distinct value becomes a 0/1 feature."),
-    column_description: Path | None = option(
-        "FILE", "CatBoost's column description, for a table without a header line."
-    ),
-    memory: str | None = option(
-        "LIMIT",
-        "Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
-        "of the memory that is free.",
-    ),
-    cache: Path | None = option("DIR", "The folder for what is read part by part; by default, that of the data file."),
-    sort: bool = flag("--sort", "If data are read part by part: bring rows of a query together by a sort on disk."),
-) -> None:
-    """Only its signature counts."""
-
-
-_DATA_OPTIONS = tuple(inspect.signature(_data_options).parameters)
-
-
-def _names(option: str, text: str | None) -> tuple[str, ...] | None:
-    """A list of names, separated by commas."""
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise ParameterError(f"{option}: {text!r} contains an empty name")
-    return names
 
 
 @dataclass(frozen=True)
@@ -182,6 +121,51 @@ class DataReader:
         for role, queries in read.items():
             _check_features(files[role], queries, files["train"], read["train"])
         return read
+
+
+def _reader(
+    *,
+    label: str | None = option("COLUMN", f"{_COLUMNS}: the column with the grades."),
+    qid: str | None = option("COLUMN", "The column with the query ids."),
+    doc: str | None = option("COLUMN", "The column with the document ids."),
+    features: str | None = option(
+        "LIST", "The feature columns: bm25,click* uses only these; -price uses all but price."
+    ),
+    one_hot: str | None = option("LIST", "Text columns to encode: each distinct value becomes a 0/1 feature."),
+    column_description: Path | None = option(
+        "FILE", "CatBoost's column description, for a table without a header line."
+    ),
+    memory: str | None = option(
+        "LIMIT",
+        "Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
+        "of the memory that is free.",
+    ),
+    cache: Path | None = option("DIR", "The folder for what is read part by part; by default, that of the data file."),
+    sort: bool = flag("--sort", "If data are read part by part: bring rows of a query together by a sort on disk."),
+) -> DataReader:
+    """What reads data as these options say."""
+    columns = TableColumns.of(
+        label=label,
+        qid=qid,
+        doc=doc,
+        features=_names("--features", features),
+        one_hot=_names("--one-hot", one_hot),
+    )
+    return DataReader(columns, column_description, MemoryLimit.of(memory, cache, sort))
+
+
+def _names(option: str, text: str | None) -> tuple[str, ...] | None:
+    """A list of names, separated by commas."""
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ParameterError(f"{option}: {text!r} contains an empty name")
+    return names
+
+
+reads_data = takes("reader", of=_reader)
+_DATA_OPTIONS = tuple(inspect.signature(_reader).parameters)
 
 
 def _check_features(path: Path, queries: Any, train_path: Path, train: Any) -> None:

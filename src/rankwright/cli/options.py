@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +28,32 @@ def flag(name: str, help: str) -> Any:
 def argument(metavar: str, help: str, *, default: Any = ...) -> Any:
     """An argument of a command, as the default of the parameter that takes it."""
     return typer.Argument(default, metavar=metavar, help=help)
+
+
+def takes(name: str, of: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that are parameters of a function, in the place of its own parameter of this name.
+
+    The command is called with what the function makes of them.
+    """
+    declared = inspect.signature(of, eval_str=True).parameters
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_options(**options: Any) -> None:
+            made = of(**{option: options.pop(option) for option in declared})
+            command(**{name: made}, **options)
+
+        own = inspect.signature(command, eval_str=True)
+        parameters = [
+            parameter
+            for one in own.parameters.values()
+            for parameter in (declared.values() if one.name == name else [one])
+        ]
+        with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return with_options
+
+    return decorate
 
 
 SCALES = ("spread", "none")
