@@ -82,10 +82,8 @@ def train(
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
     learner = ranker_class(ranker)(**parameters)
     on_valid = str(parameters["measures"][0]) if valid else None
-    with (
-        _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose) as watcher,
-        _warning_by_report(),
-    ):
+    watching = _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose)
+    with watching as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
     report = report_of(learner, by)
     for problem in report.problems():
