@@ -110,9 +110,9 @@ class _Synthetic:
         self.columns, self.n_features = columns, n_features
         self.weights = draw_weights(rng, n_features, columns[0])
         self.weights.setflags(write=False)
-        self._mixture, self._own = draw_mixture(rng, len(columns[0]), len(columns[1]), np.dtype(np.float32))
+        self._mixture = draw_mixture(rng, len(columns[0]), len(columns[1]), np.dtype(np.float32))
         self._spreads = rng.uniform(0, 2 * query_offset, n_features).astype(np.float32)
-        self._noise, self._query_offset = float(noise), float(query_offset)
+        self._noise = float(noise), float(query_offset)
         self._sample_seed, self._seed = rng.integers(2**63, size=2, dtype=np.uint64)
         self._thresholds = np.zeros(0)
 
@@ -149,22 +149,6 @@ class _Synthetic:
         rows = int(sizes.sum())
         x = np.empty((rows, self.n_features), np.float32)
         utility, grades = np.empty(rows), np.empty(rows)
-        make_documents(
-            seed,
-            first_document,
-            first_query,
-            sizes,
-            self._spreads,
-            self.columns[0],
-            self.columns[1],
-            self._mixture,
-            self._own,
-            self.weights,
-            self._noise,
-            self._query_offset,
-            self._thresholds,
-            x,
-            utility,
-            grades,
-        )
+        truth = (self._spreads, *self.columns[:2], *self._mixture, self.weights, *self._noise, self._thresholds)
+        make_documents(seed, first_document, first_query, sizes, truth, x, utility, grades)
         return x, utility, grades
