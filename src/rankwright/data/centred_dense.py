@@ -91,21 +91,15 @@ class DenseQueries(CentredQueries):
     def query_moments(self) -> QueryMoments:
         """Also keeps the means, for `column_products`."""
         means = self._part.kept("query means", lambda: np.empty((self.n_queries, self.n_features)))
+        known = (self.x, self.rows, self.offsets, self.target)
         return self._moments_of(
-            self.n_features,
-            lambda first, last, squares, products: kernels.query_sums(
-                self.x, self.rows, self.offsets, self.target, first, last, means, squares, products
-            ),
+            self.n_features, lambda first, last, *moments: kernels.query_sums(*known, first, last, means, *moments)
         )
 
     def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Both columns are centred before they are multiplied, so that large offsets do no harm."""
-        means = self._part.kept("query means", self.means)
-        self._part.over_runs(
-            lambda first, last: kernels.column_products(
-                self.x, self.rows, self.offsets, means, columns, slots, first, last, out
-            )
-        )
+        known = (self.x, self.rows, self.offsets, self._part.kept("query means", self.means), columns, slots)
+        self._part.over_runs(lambda first, last: kernels.column_products(*known, first, last, out))
 
     def means(self) -> Array:
         """In the order of memory."""
@@ -117,19 +111,15 @@ class DenseQueries(CentredQueries):
 
     def block_products(self, selected: Columns, columns: Columns, out: Array) -> QueryMoments:
         """Reads these columns only."""
+        known = (self.x, self.rows, self.offsets, self.target, selected, columns)
         return self._moments_of(
-            len(columns),
-            lambda first, last, squares, products: kernels.block_products(
-                self.x, self.rows, self.offsets, self.target, selected, columns, first, last, out, squares, products
-            ),
+            len(columns), lambda first, last, *moments: kernels.block_products(*known, first, last, out, *moments)
         )
 
     def scores(self, columns: Columns, weights: Array) -> Array:
         """Reads these columns only."""
-        out = np.empty(self.n_documents)
-        self._part.over_runs(
-            lambda first, last: kernels.scores(self.x, self.rows, self.offsets, columns, weights, first, last, out)
-        )
+        known, out = (self.x, self.rows, self.offsets, columns, weights), np.empty(self.n_documents)
+        self._part.over_runs(lambda first, last: kernels.scores(*known, first, last, out))
         return out
 
     def total_squares(self) -> Array:
