@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.checks import check_number, check_whole
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import StreamedQueries
 from rankwright.datasets.stream_kernels import make_documents
 from rankwright.datasets.synthetic import (
+    check_amounts,
     checked_shares,
     draw_columns,
     draw_mixture,
@@ -80,11 +80,7 @@ def stream_queries(
     >>> next(queries.parts())
     Queries(2,399 queries, 120,182 documents, 20 features, grades 0–2)
     """
-    check_whole("n_queries", n_queries, 1)
-    check_whole("documents", documents, 1)
-    check_whole("seed", seed, 0)
-    check_number("noise", noise, 0)
-    check_number("query_offset", query_offset, 0)
+    check_amounts(n_queries, documents, seed, noise, query_offset)
     shares = checked_shares(grade_mix)
     rng = np.random.default_rng(seed)
     columns = draw_columns(rng, n_features, n_informative, n_correlated)
