@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DataReader, about, for_features_of, read_model, reads_data
 from rankwright.cli.options import CONVENTION, argument, flag, option
-from rankwright.cli.output import print_json, print_table, reading, working
+from rankwright.cli.output import print_json, print_table, working
 from rankwright.cli.training_record import file_digest
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _noted_uses(path: Path, model: Model, data: Path) -> list[str]:
     for use, noted in _records(model.training_):
         digest = noted.get("sha256")
         if digest is not None and data.is_file():  # a pipe has been read already
-            seen, which = digest == _digest(data), "these data"
+            seen, which = digest == file_digest(data), "these data"
         else:
             name = noted.get("name")
             seen, which = isinstance(name, str) and Path(name).name == data.name, f"data named {data.name}"
@@ -99,8 +99,3 @@ def _records(training: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
             yield _USES[role], {"name": record.get("file"), "sha256": record.get("sha256")}
         else:
             yield _USES[role], {"name": record}
-
-
-def _digest(path: Path) -> str:
-    with reading(path):
-        return file_digest(path)

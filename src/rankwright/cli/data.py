@@ -45,7 +45,8 @@ class DataReader:
 
         Of text, numbers have this type, and what a line leaves out is "zero" or "nan".
         """
-        from rankwright.data.streams.opening import data_files
+        from rankwright.data.files import read_asked
+        from rankwright.data.streams.opening import data_files, open_asked
 
         check_one_of(("float32", "float64"), dtype=dtype)
         check_one_of(("zero", "nan"), missing=missing)
@@ -53,33 +54,14 @@ class DataReader:
             is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
             files = [path] if is_pipe else data_files(path)
             is_exceeded = not is_pipe and self.memory.is_exceeded(path, files)
+            how: dict[str, Any] = {"dtype": dtype, "missing": missing, "column_description": self.description}
             if files == [path] and not is_exceeded:
-                return self._read(path, dtype, missing)
-            queries = self._opened(path, files, dtype, missing)
+                with reading(path):
+                    return read_asked(path, self.columns, **how)
+            limit: dict[str, Any] = {"memory": self.memory.limit, "cache": self.memory.cache, "sort": self.memory.sort}
+            with progress_bar(f"reading {path.name} (bytes)") as progress:
+                queries = open_asked(files, self.columns, **limit, **how, progress=progress).watched(tell_reading)
             return queries if is_exceeded else queries.in_memory()
-
-    def _read(self, path: Path, dtype: str | None, missing: Any) -> Queries:
-        from rankwright.data.files import read_asked
-
-        with reading(path):
-            return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
-
-    def _opened(self, path: Path, files: list[Path], dtype: str | None, missing: Any) -> StreamedQueries:
-        from rankwright.data.streams.opening import open_asked
-
-        with progress_bar(f"reading {path.name} (bytes)") as progress:
-            opened = open_asked(
-                files,
-                self.columns,
-                memory=self.memory.limit,
-                cache=self.memory.cache,
-                sort=self.memory.sort,
-                dtype=dtype,
-                missing=missing,
-                column_description=self.description,
-                progress=progress,
-            )
-        return opened.watched(tell_reading)
 
     def with_features_of(self, names: Iterable[str]) -> DataReader:
         """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""
