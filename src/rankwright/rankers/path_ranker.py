@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -58,7 +58,7 @@ class PathRanker(LinearRanker):
     early_stopping: bool
     folds: int
 
-    _solvers: tuple[str, ...]
+    _solvers: Mapping[str, Any]
     _takes_powers = True
 
     @abstractmethod
