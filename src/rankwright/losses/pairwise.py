@@ -4,6 +4,7 @@ position-sensitive (paper P, definition 1)."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -45,8 +46,7 @@ class MarginLosses(QueryLosses):
 
     def with_phi(self, phi: Phi) -> Self:
         """The same pairs and weights with another φ."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other._set_phi(phi)
         return other
 
@@ -106,18 +106,18 @@ class PairLosses(MarginLosses):
 
     def evaluated(self, point: Point) -> tuple[Any, ...]:
         """What `pair_kernels.evaluate` reads and writes."""
-        kept, groups = point.kept, self._groups
-        pairs = (kept["z"], kept["order"], self._levels, self._left, self._right, self.offsets)
-        of_groups = (groups.first, groups.table, self._parameters, self._table)
-        windows = (kept["members"], kept["low"], kept["high"])
-        return (*pairs, *of_groups, *windows, point.values, point.pulls, point.gradient, point.diagonal)
+        out = (point.values, point.pulls, point.gradient, point.diagonal)
+        return (*self._known(point), point.kept["order"], self._levels, out)
 
     def curved(self, point: Point) -> tuple[Any, ...]:
         """What `pair_kernels.curve` reads."""
+        return (*self._known(point), point.diagonal)
+
+    def _known(self, point: Point) -> tuple[Any, ...]:
+        """Pairs, φ and its table, as `pair_kernels` takes them."""
         kept, groups = point.kept, self._groups
         pairs = (kept["z"], self._left, self._right, self.offsets, groups.first, groups.table)
-        windows = (kept["members"], kept["low"], kept["high"])
-        return (*pairs, self._parameters, self._table, *windows, point.diagonal)
+        return (*pairs, kept["members"], kept["low"], kept["high"]), self._parameters, self._table
 
     def margins_met(self, point: Point) -> float:
         """Σ −w_ij φ' · margin_ij over all pairs, less an allowance for rounding.
@@ -146,9 +146,10 @@ class EdgeLosses(MarginLosses):
         place[np.arange(judgments.n_documents) if grouping.order is None else grouping.order] = np.arange(len(place))
         of_edge = grouping.codes[graph.preferred]
         by_query = np.argsort(of_edge, kind="stable")
-        self._better, self._worse = place[graph.preferred][by_query], place[graph.other][by_query]
+        first = np.searchsorted(of_edge[by_query], np.arange(judgments.n_queries + 1)).astype(np.int64)
+        ends = (place[graph.preferred][by_query], place[graph.other][by_query])
+        self._edges = (*ends, self.offsets, first)
         self._weights = (graph.weights * weights[of_edge])[by_query]
-        self._first = np.searchsorted(of_edge[by_query], np.arange(judgments.n_queries + 1)).astype(np.int64)
         self._set_phi(phi)
 
     def point(self) -> Point:
@@ -159,28 +160,13 @@ class EdgeLosses(MarginLosses):
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
         """Edge by edge."""
-        edge_kernels.evaluate(
-            scores,
-            self._better,
-            self._worse,
-            self._weights,
-            self.offsets,
-            self._first,
-            self._parameters,
-            first,
-            last,
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.diagonal,
-            point.kept["curvatures"],
-        )
+        known = (self._edges, self._weights, self._parameters)
+        out = (point.values, point.pulls, point.gradient, point.diagonal)
+        edge_kernels.evaluate(first, last, scores, *known, out, point.kept["curvatures"])
 
     def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
         """Edge by edge."""
-        curvatures = point.kept["curvatures"]
-        ends = (self._better, self._worse)
-        edge_kernels.curve(direction, *ends, self.offsets, self._first, curvatures, first, last, out)
+        edge_kernels.curve(first, last, direction, self._edges, point.kept["curvatures"], out)
 
     def margins_met(self, point: Point) -> float:
         """Σ −a_ij φ' · 1 over all edges; both ends of an edge see the same φ', so nothing is to be rounded down."""

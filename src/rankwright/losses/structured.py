@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -57,13 +58,8 @@ class StructuredLosses(QueryLosses):
 
     def with_targets(self, targets: Array | None) -> Self:
         """The same loss with other targets."""
-        other = self._copy()
+        other = copy(self)
         other.targets = targets
-        return other
-
-    def _copy(self) -> Self:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
         return other
 
     def point(self) -> Point:
@@ -132,7 +128,7 @@ class NDCGLosses(StructuredLosses):
         weights = checked_position_weights(position_weights)
         if len(weights) != len(self.position_weights):
             raise ParameterError(f"position_weights must be {len(self.position_weights)} numbers, not {len(weights)}")
-        other = self._copy()
+        other = copy(self)
         other._set_position_weights(weights)
         return other
 
@@ -171,23 +167,16 @@ class NDCGLosses(StructuredLosses):
         order = self._by_gain[_reversed_queries(self.offsets)]
         return _means_of_ties(scores[order], self._gains[order], self.offsets)
 
-    def add_plane(self, first: int, last: int, scores: Array, target_scores: Array, out: Array) -> None:
-        """Add Σ_q ξ_q as a function of A to ``out``: the slopes, then the offset."""
-        ndcg_kernels.add_plane(
-            scores,
-            target_scores,
-            self.offsets,
-            first,
-            last,
-            self._by_gain,
-            self._gains,
-            self._ideal,
-            len(self.position_weights),
-            self._rows,
-            self._cone,
-            self.weights,
-            out,
-        )
+    def _known(self) -> tuple[Any, ...]:
+        """What `ndcg_kernels` calls so."""
+        of_documents = (self.offsets, self._by_gain, self._gains, self._ideal)
+        return (*of_documents, len(self.position_weights), self._rows, self._cone, self.weights)
+
+    def plane(self, scores: Array, target_scores: Array) -> Array:
+        """Σ_q ξ_q as a function of A: the slopes, then the offset."""
+        plane = np.zeros(len(self.position_weights) + 1)
+        ndcg_kernels.add_plane(scores, target_scores, self._known(), plane)
+        return plane
 
     def predicted_targets(self, scores: Array) -> Array:
         """A of the ranking by scores; of tied documents the better comes first, so that less is asked of scores."""
@@ -200,24 +189,8 @@ class NDCGLosses(StructuredLosses):
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
         """By assignment."""
-        ndcg_kernels.evaluate(
-            scores,
-            self.offsets,
-            first,
-            last,
-            self._by_gain,
-            self._gains,
-            self._ideal,
-            len(self.position_weights),
-            self._rows,
-            self._cone,
-            self.weights,
-            self.targets,
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.kept.get("bounds"),
-        )
+        out = (point.values, point.pulls, point.gradient)
+        ndcg_kernels.evaluate(first, last, scores, self._known(), self.targets, out, point.kept.get("bounds"))
 
 
 class APLosses(StructuredLosses):
@@ -264,22 +237,10 @@ class APLosses(StructuredLosses):
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
         """Sort, then find the place of each document that is not relevant."""
-        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, point.kept["order"])
-        precision_kernels.evaluate(
-            scores,
-            point.kept["order"],
-            self.offsets,
-            first,
-            last,
-            self._is_relevant,
-            self._harmonic,
-            self.weights,
-            self.targets,
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.kept.get("bounds"),
-        )
+        order, bounds = point.kept["order"], point.kept.get("bounds")
+        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, order)
+        known, out = (self.offsets, self._is_relevant, self._harmonic, self.weights), (point.values, point.pulls)
+        precision_kernels.evaluate(first, last, scores, order, known, self.targets, (*out, point.gradient), bounds)
 
 
 def _reversed_queries(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
