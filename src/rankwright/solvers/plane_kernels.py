@@ -1,4 +1,8 @@
-"""Compiled loops over the planes of queries (see `planes`): what they say of some weights, and dual ascent on them."""
+"""Compiled loops over the planes of queries (see `planes`): what they say of some weights, and dual ascent on them.
+
+``known`` is what is known of planes: their vectors, margins, dual variables, products of their vectors, and numbers.
+``uses`` are for how many calls each has been idle, without a dual variable, and how many a query has room for.
+"""
 
 from __future__ import annotations
 
@@ -70,28 +74,15 @@ def place_for(duals: Any, idle: Any, count: int, room: int) -> int:
 
 
 @kernel
-def add_planes(
-    first: int,
-    last: int,
-    weights: Any,
-    new_vectors: Any,
-    new_margins: Any,
-    new_heights: Any,
-    least: float,
-    vectors: Any,
-    margins: Any,
-    duals: Any,
-    gram: Any,
-    counts: Any,
-    idle: Any,
-    rooms: Any,
-) -> int:
+def add_planes(first: int, last: int, weights: Any, new: Any, least: float, known: Any, uses: Any) -> int:
     """Add the new plane of each query that is higher than all it has by more than ``least``.
 
-    A query that has as many as ``rooms`` says gives up an idle one, or gets more room if none is. Returns the query to
-    go on with when the arrays have been made larger, or ``last``. ``idle`` counts for how many calls a plane has had no
-    dual variable.
+    ``new`` are vectors, margins and heights. A query that has as many as it has room for gives up an idle one, or gets
+    more room if none is. Returns the query to go on with when the arrays have been made larger, or ``last``.
     """
+    new_vectors, new_margins, new_heights = new
+    vectors, margins, duals, gram, counts = known
+    idle, rooms = uses
     for q in range(first, last):
         count = counts[q]
         highest = 0.0
@@ -142,8 +133,9 @@ def keep_active(most: int, margins: Any, duals: Any, gram: Any, count: int, idle
 
 
 @kernel
-def drop_idle(most: int, vectors: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any) -> None:
+def drop_idle(most: int, known: Any, idle: Any) -> None:
     """Forget the planes that have been idle for more than ``most`` rounds, and move the others together."""
+    vectors, margins, duals, gram, counts = known
     kept = np.empty(vectors.shape[1], np.int64)
     for q in range(len(counts)):
         counts[q] = keep_active(most, margins[q], duals[q], gram[q], counts[q], idle[q], kept)
@@ -186,19 +178,9 @@ def ascend_query(
 
 
 @kernel
-def ascend(
-    order: Any,
-    alpha: float,
-    least: float,
-    most_steps: int,
-    weights: Any,
-    vectors: Any,
-    margins: Any,
-    duals: Any,
-    gram: Any,
-    counts: Any,
-) -> float:
+def ascend(order: Any, alpha: float, least: float, most_steps: int, weights: Any, known: Any) -> float:
     """Dual ascent on these queries, one after the other; ``weights`` follow. Returns the sum of their gaps before."""
+    vectors, margins, duals, gram, counts = known
     capacity = vectors.shape[1]
     height, moved = np.empty(capacity), np.empty(capacity)
     gap = 0.0
