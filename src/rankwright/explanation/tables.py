@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -46,9 +47,27 @@ class Section:
     note: str = ""
 
 
-def plain(sections: Sequence[Section]) -> str:
-    """Aligned text, for consoles and notebooks without Rich."""
-    return "\n\n".join(_plain_section(section) for section in sections)
+class Told(ABC):
+    """What prints as sections, one below the other: as text, on a terminal fitted to its width, and in a notebook."""
+
+    @abstractmethod
+    def _sections(self) -> list[Section]:
+        """What is shown."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(_plain_section, self._sections()))
+
+    def __rich__(self) -> RenderableType:
+        return rich(self._sections())
+
+    def _repr_html_(self) -> str:
+        blocks = [
+            Block(section.title, section.header, section.rows, section.texts, [section.note] if section.note else [])
+            for section in self._sections()
+        ]
+        return notebook_html(*blocks)
+
+    __repr__ = __str__
 
 
 def _plain_section(section: Section) -> str:
@@ -78,7 +97,7 @@ def _line(cells: Row, widths: list[int], texts: tuple[int, ...]) -> str:
 
 
 def rich(sections: Sequence[Section]) -> RenderableType:
-    """The same for a terminal, fitted to its width."""
+    """Sections for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
@@ -90,15 +109,6 @@ def rich(sections: Sequence[Section]) -> RenderableType:
         if section.note:
             parts.append(Text(section.note, style="dim"))
     return Group(*parts)
-
-
-def html(sections: Sequence[Section]) -> str:
-    """The same for a notebook."""
-    blocks = [
-        Block(section.title, section.header, section.rows, section.texts, [section.note] if section.note else [])
-        for section in sections
-    ]
-    return notebook_html(*blocks)
 
 
 def _rich_table(section: Section) -> RenderableType:
