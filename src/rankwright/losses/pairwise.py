@@ -55,23 +55,17 @@ class MarginLosses(QueryLosses):
         """Σ −w_ij φ' · margin_ij over all pairs, what the dual objective of a hinge asks for."""
 
 
+Sides = tuple[Array, Array]  # left and right, a row for each term and a column for each document
+
+
 class PairLosses(MarginLosses):
     """Σ w_ij φ(z_i − z_j) with z = s − shift, over groups of pairs whose weights are sums of left_i · right_j."""
 
     def __init__(
-        self,
-        judgments: Judgments,
-        phi: Phi,
-        *,
-        groups: Groups,
-        levels: npt.NDArray[np.int32],
-        left: Array,
-        right: Array,
-        margin: float,
-        shift: Array | None,
+        self, judgments: Judgments, phi: Phi, groups: Groups, sides: Sides, margin: float, shift: Array | None = None
     ) -> None:
         super().__init__(judgments)
-        self._groups, self._levels, self._left, self._right = groups, levels, left, right
+        self._groups, (self._left, self._right) = groups, sides
         self.margin, self.shift = margin, shift
         self._set_phi(phi)
 
@@ -107,7 +101,7 @@ class PairLosses(MarginLosses):
     def evaluated(self, point: Point) -> tuple[Any, ...]:
         """What `pair_kernels.evaluate` reads and writes."""
         out = (point.values, point.pulls, point.gradient, point.diagonal)
-        return (*self._known(point), point.kept["order"], self._levels, out)
+        return (*self._known(point), point.kept["order"], self._groups.levels, out)
 
     def curved(self, point: Point) -> tuple[Any, ...]:
         """What `pair_kernels.curve` reads."""
@@ -178,8 +172,12 @@ class EdgeLosses(MarginLosses):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Every pair of documents that counts, in groups: better documents × other documents (see `group_kernels`)."""
+    """Every pair of documents that counts, in groups: better documents × other documents (see `group_kernels`).
 
+    ``levels`` of documents tell which side of a group they are on; where all are on both, there are none.
+    """
+
+    levels: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
     table: npt.NDArray[np.int64]
     n_members: int
@@ -213,7 +211,7 @@ class Levels:
         first_group, first_member = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (per_query, members))
         table = np.empty((first_group[-1], group_kernels.GROUP_FIELDS), np.int64)
         group_kernels.split_levels(self.counts, self.first, first_group, first_member, table)
-        return Groups(first_group, table, int(first_member[-1]))
+        return Groups(self.of_document, first_group, table, int(first_member[-1]))
 
 
 def levels_of(judgments: Judgments) -> Levels:
@@ -235,7 +233,8 @@ def all_pairs(judgments: Judgments, counts: npt.NDArray[np.bool_]) -> Groups:
     sizes, begin = judgments.sizes, 2 * judgments.grouping.offsets[:-1]
     fields: list[Any] = [np.full(len(sizes), -1), sizes, np.full(len(sizes), -1), begin, sizes, begin + sizes, sizes]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Groups(first, np.stack(fields, axis=1)[counts].astype(np.int64), 2 * judgments.n_documents)
+    table = np.stack(fields, axis=1)[counts].astype(np.int64)
+    return Groups(np.zeros(0, np.int32), first, table, 2 * judgments.n_documents)
 
 
 # The losses
@@ -292,16 +291,9 @@ class PreorderLoss(Loss):
                 raise ParameterError("weights='gain-per-query' needs grades, but the queries have a full ranking")
             gain = gains(judgments, CONVENTIONS["default"])  # 2^y − 1, as paper O has it
             left, right = np.stack([of_document * gain, of_document]), np.stack([ones, -gain])
-        return PairLosses(
-            judgments,
-            phi,
-            groups=levels.groups(),
-            levels=levels.of_document,
-            left=left,
-            right=right,
-            margin=1.0 if self.margin == "unit" and not phi.is_logistic else 0.0,
-            shift=position_margins(levels, judgments) if self.margin == "position" else None,
-        )
+        margin = 1.0 if self.margin == "unit" and not phi.is_logistic else 0.0
+        shift = position_margins(levels, judgments) if self.margin == "position" else None
+        return PairLosses(judgments, phi, levels.groups(), (left, right), margin, shift)
 
     def _on_edges(self, judgments: Judgments, of_query: Array, phi: Phi) -> EdgeLosses:
         graph = judgments.supervision
@@ -361,13 +353,5 @@ class OrderPreservingLoss(Loss):
         r = standardised(judgments, self.standardize, self.cutoff, self.convention)
         left = r * np.repeat(of_query, judgments.sizes)
         counts = np.maximum.reduceat(left, judgments.grouping.offsets[:-1]) > 0
-        return PairLosses(
-            judgments,
-            phi_of(self.phi),
-            groups=all_pairs(judgments, counts),
-            levels=np.zeros(0, np.int32),
-            left=left[None],
-            right=np.ones((1, judgments.n_documents)),
-            margin=1.0,
-            shift=None,
-        )
+        sides = (left[None], np.ones((1, judgments.n_documents)))
+        return PairLosses(judgments, phi_of(self.phi), all_pairs(judgments, counts), sides, margin=1.0)

@@ -17,7 +17,7 @@ from rankwright.data.product_kernels import (
     sparse_scores,
 )
 from rankwright.machine.compile import kernel
-from rankwright.solvers.plane_kernels import ROUNDING, ascend_query, has_idle, keep_active, place_for
+from rankwright.solvers.plane_kernels import NO_ROOM, NONE, ROUNDING, ascend_query, claim_place, keep_active
 
 Features = tuple[Any, Any, Any, Any, Any]
 
@@ -75,26 +75,21 @@ def add_planes(
     """
     scores, new_coefficients, new_margins, new_heights = new
     offsets, coefficients, margins, duals, gram, counts = known
-    (idle, rooms), (vector, products) = uses, room
+    vector, products = room
     for q in range(first, last):
-        begin, end, count = offsets[q], offsets[q + 1], counts[q]
+        begin, end = offsets[q], offsets[q + 1]
         highest = 0.0
-        for i in range(1, count):
+        for i in range(1, counts[q]):
             highest = max(highest, _height(margins[q, i], coefficients[i], scores, begin, end))
         is_new = new_heights[q] - highest > max(least, ROUNDING * new_heights[q])
-        if is_new and count >= rooms[q] and not has_idle(duals[q], count):
-            rooms[q] += rooms[q] // 2
-        if rooms[q] > len(coefficients):
+        place = claim_place(q, is_new, len(coefficients), duals, counts, uses)
+        if place == NO_ROOM:
             return q
-        for i in range(1, count):
-            idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
-        if not is_new:
+        if place == NONE:
             continue
-        place = place_for(duals[q], idle[q], count, rooms[q])
-        counts[q] = max(count, place + 1)
         for d in range(begin, end):
             coefficients[place, d] = new_coefficients[d]
-        margins[q, place], duals[q, place], idle[q, place] = new_margins[q], 0.0, 0
+        margins[q, place] = new_margins[q]
         _add_transposed(*features, coefficients[place], begin, end, vector)
         _scores(*features, vector, begin, end, products)
         _clear(*features, begin, end, vector)
