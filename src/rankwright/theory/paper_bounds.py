@@ -81,12 +81,7 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
         log_of(float(levels.pairs().mean())),
         delta,
         queries.n_queries,
-        (
-            Constant("B", radius.B, radius.origin),
-            Constant("M", length, length_from),
-            *pairs.constants,
-            Constant("δ_B", delta * radius.share, "the share of δ for this B"),
-        ),
+        radius.constants(delta, Constant("M", length, length_from), *pairs.constants),
         (*([corrected] if pairs.factor > 1 else []), *([_LEARNED] if B is None else []), _MEASURED),
     )
 
@@ -147,6 +142,10 @@ def listwise_bound(
     document_length, length_from = scored.document_length(M)
     coefficients = float(lipschitz.sums.max(initial=0.0))
     length = coefficients * document_length
+    length_of_map = (
+        f"length of Ψ(x, π): {coefficients:.4g} (sum of its coefficients) times ‖x‖ ≤ {document_length:.4g}, "
+        f"{length_from}"
+    )
     scores = scored.scores_within(radius.B)
     log_counts, counted = _LOG_COUNTS[kind](queries, losses)
     sums, how = _SUMS[kind](queries, hinge, losses, scores, log_counts)
@@ -166,17 +165,7 @@ def listwise_bound(
         log_of(worst_loss(losses)),
         delta,
         queries.n_queries,
-        (
-            Constant("B", radius.B, radius.origin),
-            Constant(
-                "M",
-                length,
-                f"length of Ψ(x, π): {coefficients:.4g} (sum of its coefficients) times ‖x‖ ≤ "
-                f"{document_length:.4g}, {length_from}",
-            ),
-            *counted,
-            Constant("δ_B", delta * radius.share, "the share of δ for this B"),
-        ),
+        radius.constants(delta, Constant("M", length, length_of_map), *counted),
         (*([_COROLLARY_3] if kind == "corollary3" else []), *([_LEARNED] if B is None else []), _MEASURED),
     )
 
