@@ -49,9 +49,10 @@ class Tabled(ABC):
 
 
 def _plain_block(block: Block) -> str:
-    table = [plain_table(block.header, block.rows, title=block.title, texts=block.texts)] if block.rows else []
-    title = [block.title] if block.title and not block.rows else []
-    return "\n".join([*title, *table, *block.notes])
+    lines = [block.title] if block.title else []
+    if block.rows:
+        lines = [plain_table(block.header, block.rows, title=block.title, texts=block.texts)]
+    return "\n".join([*lines, *block.notes])
 
 
 def number(value: float) -> str:

@@ -76,7 +76,8 @@ class HingeSums(ListwiseLosses):
 
     def reduce(self, first: int, last: int, scores: Array, point: Point) -> None:
         """Order by order."""
-        listwise_kernels.sum_of_hinges(first, last, scores, self._known, *self._ranks, point.values, point.gradient)
+        out = (point.values, point.gradient)
+        listwise_kernels.sum_of_hinges(first, last, scores, self._known, *self._ranks, out)
 
 
 class SoftMaxima(ListwiseLosses):
@@ -112,10 +113,10 @@ class SoftMaxima(ListwiseLosses):
 
     def reduce(self, first: int, last: int, scores: Array, point: Point) -> None:
         """By dynamic programming over how many documents of each level have been placed."""
-        levels = (point.kept["order"], self._level_of)
-        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, levels[0])
-        out = (point.values, point.gradient)
-        listwise_kernels.soft_maximum(first, last, scores, self._known, *self._ranks, *out, *levels, self.temperature)
+        order, out = point.kept["order"], (point.values, point.gradient)
+        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, order)
+        soft = (order, self._level_of, self.temperature)
+        listwise_kernels.soft_maximum(first, last, scores, self._known, *self._ranks, out, soft)
 
 
 def _numbered_levels(

@@ -81,14 +81,14 @@ def precision_outcome(order: Any, n: int, levels: Any, coefficients: Any) -> flo
 
 @kernel
 def sum_of_hinges(
-    first: int, last: int, scores: Any, known: Any, position_weights: Any, discounts: Any, values: Any, gradient: Any
+    first: int, last: int, scores: Any, known: Any, position_weights: Any, discounts: Any, out: Any
 ) -> None:
     """Σ_y (Δ(y) + c(y)ᵀs − tᵀs)_+ over all orders but the ideal ones (paper P, definition 3).
 
     ``known`` is where queries begin, levels and targets of documents, and weights of queries. Without ``discounts``,
     levels above 0 are relevant, and Δ = 1 − AP; with them, levels are gains over the ideal DCG.
     """
-    offsets, levels, targets, weights = known
+    (offsets, levels, targets, weights), (values, gradient) = known, out
     for q in range(first, last):
         start, n = offsets[q], offsets[q + 1] - offsets[q]
         values[q] = 0.0
@@ -247,23 +247,14 @@ def soft_ndcg(scores: Any, levels: Any, ranks: Any, n_ranks: int, temperature: f
 
 @kernel
 def soft_maximum(
-    first: int,
-    last: int,
-    scores: Any,
-    known: Any,
-    position_weights: Any,
-    discounts: Any,
-    values: Any,
-    gradient: Any,
-    order: Any,
-    level_of: Any,
-    temperature: float,
+    first: int, last: int, scores: Any, known: Any, position_weights: Any, discounts: Any, out: Any, soft: Any
 ) -> None:
-    """T log Σ_y exp((Δ(y) + c(y)ᵀs − tᵀs) / T), and its gradient, times the weight of q; ``order`` is by score.
+    """T log Σ_y exp((Δ(y) + c(y)ᵀs − tᵀs) / T), and its gradient, times the weight of q.
 
-    ``level_of`` numbers the levels of a query; ``known`` and ``discounts`` are as in `sum_of_hinges`.
+    ``soft`` is the order by score, the numbers of levels within queries, and T; the others are as in `sum_of_hinges`.
     """
-    offsets, levels, targets, weights = known
+    (offsets, levels, targets, weights), (values, gradient) = known, out
+    order, level_of, temperature = soft
     for q in range(first, last):
         start, n = offsets[q], offsets[q + 1] - offsets[q]
         values[q] = 0.0
