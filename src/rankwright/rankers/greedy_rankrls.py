@@ -280,13 +280,13 @@ class GreedyRankRLS(LinearRanker):
         if self.fitting == "back" and self.method != "auto":
             raise ParameterError("method is about fitting='pre': leave it at 'auto' for fitting='back'")
         by_measure = isinstance(plan.criterion, HeldOutMeasure)
-        if by_measure and not data.engine.keeps:
-            raise ParameterError(
-                f"criterion={self.criterion!r} needs the scores of all documents for every candidate, and the queries "
-                "are read part by part: use criterion='squared-error', or give queries.in_memory() if they fit"
+        if by_measure:
+            data.engine.whole(
+                f"criterion={self.criterion!r} needs the scores of all documents for every candidate: use "
+                "criterion='squared-error'"
             )
         method = self._method(data, plan, by_measure)
-        if method == "stream" and not data.engine.keeps and self.fitting == "pre":
+        if method == "stream" and data.engine.memory is not None and self.fitting == "pre":
             return PairSelector(data, plan.n_features, costs=plan.costs)
         kind = BackFittingSelector if self.fitting == "back" else _SELECTORS[method]
         if by_measure and not issubclass(kind, KeepingSelector):

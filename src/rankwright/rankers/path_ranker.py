@@ -160,9 +160,8 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
-        weights = np.ones(queries.n_queries)
-        if sample_weight is not None:  # else nothing has to be known of the documents
-            weights = counting_weights(queries.judgments, sample_weight)
+        # Without weights nothing has to be known of the documents, and nothing of each query is sent to the parts.
+        weights = None if sample_weight is None else counting_weights(queries.judgments, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
 
     def _needs_memory(self) -> tuple[str, str] | None:
@@ -212,11 +211,11 @@ class PathRanker(LinearRanker):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be learned from, and judged by."""
+    """What is to be learned from, and judged by; queries without ``weights`` count alike."""
 
     queries: AnyQueries
     loss: Loss
-    weights: Array
+    weights: Array | None
     center: Array
     valid: AnyQueries | None
     judge: Judge
@@ -232,7 +231,8 @@ class Task:
 
     def without_judged(self, split: Split) -> Task:
         """The same on the queries that a split has to train on."""
-        return replace(self, queries=split.train, weights=self.weights[~split.is_judged])
+        weights = None if self.weights is None else self.weights[~split.is_judged]
+        return replace(self, queries=split.train, weights=weights)
 
 
 class _Minimised(Protocol):

@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.exact_sums import ExactSums
 from rankwright.data.part import Part
 from rankwright.data.state import State
 from rankwright.solvers import plane_kernels as kernels
@@ -104,9 +105,9 @@ class Planes(ABC):
         """v = Σ d_i v_i."""
 
     def mean_size(self) -> float:
-        """The mean of ‖v‖² over the first plane of each query that has one."""
+        """The mean of ‖v‖² over the first plane of each query that has one, the same bits however parts are cut."""
         total, n_queries = self._engine.sum_of_states(_sizes)
-        return float(total / n_queries) if n_queries else 0.0
+        return float(total.values[0]) / n_queries if n_queries else 0.0
 
     def bound(self, combined: Array, alpha: float, center: Array) -> float:
         """D, the lower bound that the dual variables give; ``combined`` is their v."""
@@ -249,9 +250,10 @@ def _forget_duals(state: State) -> None:
     state["planes.duals"][:, 0] = 1.0
 
 
-def _sizes(state: State) -> tuple[float, int]:
-    sizes = state["planes.gram"][state["planes.counts"] > 1, 1, 1]
-    return float(sizes.sum()), len(sizes)
+def _sizes(state: State) -> tuple[ExactSums, int]:
+    sizes, total = state["planes.gram"][state["planes.counts"] > 1, 1, 1], ExactSums(1)
+    total.add_rows(sizes[:, None])
+    return total, len(sizes)
 
 
 def _met_margins(state: State) -> float:
@@ -261,7 +263,8 @@ def _met_margins(state: State) -> float:
 def _add(state: State, weights: Array, first: int, last: int, least: float) -> None:
     new = (state["found.vectors"], state["found.pulls"], state["found.values"])
     while True:
-        first = kernels.add_planes(first, last, weights, *new, least, *_known(state), *_uses(state))
+        uses = (state["planes.idle"], state["planes.rooms"])
+        first = kernels.add_planes(first, last, weights, new, least, _known(state), uses)
         if first >= last:
             return
         make_room(state)
@@ -276,16 +279,12 @@ def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int
     return vectors, margins, duals, state["planes.gram"], state["planes.counts"]
 
 
-def _uses(state: State) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return state["planes.idle"], state["planes.rooms"]
-
-
 def _drop_idle(state: State, rounds: int) -> None:
-    kernels.drop_idle(rounds, *_known(state), state["planes.idle"])
+    kernels.drop_idle(rounds, _known(state), state["planes.idle"])
 
 
 def _ascend(state: State, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
-    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *_known(state))
+    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, _known(state))
     return gap
 
 
