@@ -35,6 +35,7 @@ LEARNERS: dict[str, Callable[[Any], Any]] = {
     "rankrls": lambda queries: rw.RankRLS(alpha=rw.search(*_THIRTY)).fit(queries),
     "regression": lambda queries: rw.RegressionRanker(alpha=rw.search(*_THIRTY)).fit(queries),
     "ranksvm": lambda queries: rw.RankSVM(alpha=1.0).fit(queries),
+    "order": lambda queries: rw.OrderPreservingRanker(alpha=1.0).fit(queries),
     "greedy": lambda queries: rw.GreedyRankRLS(alpha=1.0, n_features=10).fit(queries),
     "structured": lambda queries: rw.StructuredRanker(alpha=100.0, solver="bundle").fit(queries),
 }

@@ -83,3 +83,22 @@ def test_score_space_knows_no_threads(room):
 def test_learners_know_no_threads(room):
     for path in (SOURCE / room).rglob("*.py"):
         assert not [name for name in imports(path) if name.startswith("rankwright.machine.threads")], path
+
+
+# Those of a part that a step is given, and rankers that refuse queries which are not in memory.
+READ_FEATURES = {
+    "selection/judging.py",
+    "rankers/first_look.py",
+    "rankers/kernel_rankrls.py",
+    "rankers/rankboost.py",
+}
+
+
+def test_learners_read_features_through_engines():
+    modules = [path for room in ("solvers", "selection", "rankers") for path in (SOURCE / room).rglob("*.py")]
+    reading = {
+        path.relative_to(SOURCE).as_posix()
+        for path in modules
+        if any(isinstance(node, ast.Attribute) and node.attr == "X" for node in ast.walk(ast.parse(path.read_text())))
+    }
+    assert reading == READ_FEATURES

@@ -1,4 +1,4 @@
-"""A ranker that was trained part by part is used as one trained in memory: the same files, scores and texts."""
+"""A ranker that was trained part by part is used like one trained in memory: the same files, scores and texts."""
 
 import json
 import re

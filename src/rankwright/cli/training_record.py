@@ -67,8 +67,7 @@ def digests_of(files: Mapping[str, Path]) -> Iterator[dict[str, str | None]]:
 
 def _watched_digest(path: Path, watched: ExitStack) -> str:
     watched.enter_context(told_if_changed(path))
-    with reading(path):
-        return file_digest(path)
+    return file_digest(path)
 
 
 def groups_of(role: str) -> str:
@@ -82,5 +81,5 @@ def groups_of(role: str) -> str:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content."""
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

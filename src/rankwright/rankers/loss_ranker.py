@@ -35,7 +35,7 @@ class LossRanker(PathRanker):
     solver: Solver
     random_state: Any
 
-    _solvers = tuple(LINEAR_SOLVERS)
+    _solvers = LINEAR_SOLVERS
     _stream: Stream
 
     def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solved]:

@@ -115,7 +115,7 @@ class StructuredRanker(PathRanker):
     True
     """
 
-    _solvers = tuple(STRUCTURED_SOLVERS)
+    _solvers = STRUCTURED_SOLVERS
 
     def __init__(
         self,

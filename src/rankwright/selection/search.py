@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeGuard
 
@@ -19,6 +19,8 @@ from rankwright.measures.measure import Measure, measures_of
 
 Rule = Literal["best", "one-standard-error"]
 RULES = ("best", "one-standard-error")
+
+_ROUNDING = 1e-9  # of a standard error
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,41 @@ def first_best(values: Sequence[Estimate], lower_is_better: bool) -> int:
     return int(np.argmax([_worth(value.mean, lower_is_better) for value in values]))
 
 
-def within_one_standard_error(values: Sequence[Estimate], lower_is_better: bool) -> list[int]:
-    """The positions whose means are at most one standard error (of the best) from the best."""
-    best = values[first_best(values, lower_is_better)]
-    least = _worth(best.mean, lower_is_better) - (best.standard_error if np.isfinite(best.standard_error) else 0)
-    return [position for position, value in enumerate(values) if _worth(value.mean, lower_is_better) >= least]
+def choose_by(
+    rule: Rule,
+    estimates: Sequence[Estimate],
+    values_of: Callable[[int], npt.NDArray[np.float64]],
+    costs: Sequence[float] | npt.NDArray[np.float64],
+    lower_is_better: bool,
+) -> int:
+    """The position of the best model, or by the one-standard-error rule of the cheapest that is as good.
+
+    If several are as cheap, it is the best of these. ``values_of`` gives what the estimate of a model is made of, a
+    value for each held-out query. Only the one-standard-error rule asks for it, model by model until one is as good.
+    """
+    best = first_best(estimates, lower_is_better)
+    if rule == "best":
+        return best
+    cheapest_first = sorted(
+        range(len(estimates)), key=lambda at: (costs[at], -_worth(estimates[at].mean, lower_is_better))
+    )
+    of_best = values_of(best)
+    as_good = (at for at in cheapest_first if _is_as_good(values_of(at), of_best, lower_is_better))
+    return next(as_good, cheapest_first[0])  # where no query counts, nothing tells models apart
+
+
+def _is_as_good(values: npt.NDArray[np.float64], best: npt.NDArray[np.float64], lower_is_better: bool) -> bool:
+    """Whether a model is worse than the best by no more than one standard error of the difference, query by query.
+
+    Queries differ in difficulty far more than models do. That both ranked the same queries takes this out: the standard
+    error of the best mean alone would call models as good that are clearly worse. Queries that the measure leaves out
+    for one of both do not count. A single query has no standard error: then only what is no worse is as good. If all
+    queries but one are alike, the difference is just one standard error, which is within it.
+    """
+    difference, error = estimate_of(values - best)
+    return (difference if lower_is_better else -difference) <= (
+        error * (1 + _ROUNDING) if math.isfinite(error) else 0.0
+    )
 
 
 def _worth(mean: float, lower_is_better: bool) -> float:

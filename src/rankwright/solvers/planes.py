@@ -263,7 +263,8 @@ def _met_margins(state: State) -> float:
 def _add(state: State, weights: Array, first: int, last: int, least: float) -> None:
     new = (state["found.vectors"], state["found.pulls"], state["found.values"])
     while True:
-        first = kernels.add_planes(first, last, weights, *new, least, *_known(state), *_uses(state))
+        uses = (state["planes.idle"], state["planes.rooms"])
+        first = kernels.add_planes(first, last, weights, new, least, _known(state), uses)
         if first >= last:
             return
         make_room(state)
@@ -278,16 +279,12 @@ def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int
     return vectors, margins, duals, state["planes.gram"], state["planes.counts"]
 
 
-def _uses(state: State) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return state["planes.idle"], state["planes.rooms"]
-
-
 def _drop_idle(state: State, rounds: int) -> None:
-    kernels.drop_idle(rounds, *_known(state), state["planes.idle"])
+    kernels.drop_idle(rounds, _known(state), state["planes.idle"])
 
 
 def _ascend(state: State, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
-    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *_known(state))
+    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, _known(state))
     return gap
 
 
