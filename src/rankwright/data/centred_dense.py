@@ -10,6 +10,7 @@ from rankwright.data import centred_dense_kernels as kernels
 from rankwright.data.centred import CentredQueries, Moments, QueryMoments
 from rankwright.data.part import Part
 from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.runs import runs_of_queries
 from rankwright.types import Array, Columns
 
 # Rows that are centred together: a block of them stays in a core's cache between centring and multiplying.
@@ -31,18 +32,15 @@ class DenseQueries(CentredQueries):
         """[X̂ ŷ] of queries first … last − 1, a block of rows at a time; each block is valid until the next."""
         n, offsets = self.n_features, self.offsets
         buffer = np.empty((_ROWS_PER_BLOCK, n + 1))
-        while first < last:
-            stop = int(np.searchsorted(offsets, offsets[first] + _ROWS_PER_BLOCK, side="right")) - 1
-            stop = min(max(stop, first + 1), last)
-            means = np.empty((stop - first, n))
-            kernels.means(self._documents, first, stop, means)
-            for begin in range(int(offsets[first]), int(offsets[stop]), _ROWS_PER_BLOCK):  # a long query: many blocks
+        for start, stop in runs_of_queries(offsets, _ROWS_PER_BLOCK, first, last):
+            means = np.empty((stop - start, n))
+            kernels.means(self._documents, start, stop, means)
+            for begin in range(int(offsets[start]), int(offsets[stop]), _ROWS_PER_BLOCK):  # a long query: many blocks
                 end = min(begin + _ROWS_PER_BLOCK, int(offsets[stop]))
                 block = buffer[: end - begin]
-                kernels.centre_rows(self._documents, first, means, begin, end, block)
+                kernels.centre_rows(self._documents, start, means, begin, end, block)
                 block[:, n] = self.target[begin:end]
                 yield block
-            first = stop
 
     def _sum_over_blocks(self, shape: tuple[int, ...], write_term: Callable[[Array, Array], object]) -> Array:
         """Σ over blocks [X̂ ŷ] of what ``write_term(block, out)`` writes, in one pass."""

@@ -75,9 +75,9 @@ def _submit(pool: ThreadPoolExecutor, work: Callable[..., R], *arguments: Any) -
 def runs_for_threads(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """Runs [first, last) of whole queries, one for each thread that is worth its cost."""
     worth = int(offsets[-1]) // _DOCUMENTS_WORTH_A_THREAD
-    if worth <= 1:  # often asked for a few queries at a time
+    if worth <= 1 and _ENVIRONMENT not in os.environ:  # often asked for a few queries at a time
         return [(0, len(offsets) - 1)] if len(offsets) > 1 else []
-    return split_by_size(offsets, min(_threads_to_use(), worth))
+    return split_by_size(offsets, min(_threads_to_use(), max(1, worth)))
 
 
 def side_by_side(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
