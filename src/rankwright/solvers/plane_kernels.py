@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.data.exact_sums import add_exactly, add_row_exactly
 from rankwright.machine.compile import kernel, summing_kernel
 
 # Dual variables of a smoothed maximum that are smaller than this, as a part of the largest, count as 0.
@@ -211,20 +212,39 @@ def ascend(order: Any, alpha: float, least: float, most_steps: int, weights: Any
 
 
 @kernel
-def combine(vectors: Any, duals: Any, counts: Any, first: int, last: int, out: Any) -> None:
-    """Add Σ d_i v_i over the planes of queries first … last − 1."""
+def combine(vectors: Any, duals: Any, counts: Any, first: int, last: int, total: Any) -> None:
+    """Add Σ d_i v_i over the planes of queries first … last − 1 to exact sums: of each query, then of all."""
+    sums, lost, own = total[0].copy(), total[1].copy(), np.empty(total.shape[1])
     for q in range(first, last):
+        own[:] = 0.0
         for i in range(1, counts[q]):
             if duals[q, i] != 0.0:
-                add_scaled(duals[q, i], vectors[q, i], out)
+                add_scaled(duals[q, i], vectors[q, i], own)
+        add_row_exactly(own, sums, lost)
+    total[0], total[1] = sums, lost
 
 
 @kernel
-def soft_maximum(
-    height: Any, slope: Any, step: float, temperature: float, counts: Any, first: int, last: int, duals: Any
-) -> float:
-    """Σ_q T log Σ_i exp(h_i/T) at h = height + step · slope, over a query's planes; its derivatives are the duals."""
-    total = 0.0
+def add_largest_squares(vectors: Any, counts: Any, first: int, last: int, out: Any) -> None:
+    """Add the largest v_f² among the planes of each query, feature by feature."""
+    own = np.zeros(len(out))
+    for q in range(first, last):
+        own[:] = 0.0
+        for i in range(1, counts[q]):
+            for f in range(len(own)):
+                own[f] = max(own[f], vectors[q, i, f] * vectors[q, i, f])
+        for f in range(len(own)):
+            out[f] += own[f]
+
+
+@kernel
+def add_soft_maxima(line: Any, counts: Any, first: int, last: int, duals: Any, total: Any) -> None:
+    """Add Σ_q T log Σ_i exp(h_i/T) over a query's planes to an exact sum; its derivatives are the duals.
+
+    The line is height, slope, step and T: h = height + step · slope.
+    """
+    height, slope, step, temperature = line
+    sums, lost = total[0], total[1]
     for q in range(first, last):
         highest = 0.0
         for i in range(1, counts[q]):
@@ -238,15 +258,17 @@ def soft_maximum(
             weight += duals[q, i]
         for i in range(counts[q]):
             duals[q, i] /= weight
-        total += highest + temperature * np.log(weight)
-    return total
+        add_exactly(highest + temperature * np.log(weight), 0, sums, lost)
 
 
 @kernel
-def hessian_rows(vectors: Any, duals: Any, counts: Any, first: int, last: int, mean: Any, rows: Any) -> Any:
+def hessian_rows(
+    vectors: Any, duals: Any, counts: Any, first: int, last: int, rounding: Any, mean: Any, rows: Any
+) -> Any:
     """√d_i (v_i − Σ d_j v_j) of each plane: the Hessian of the soft maximum is the sum of their squares, over T.
 
-    Fills ``rows`` as far as whole queries fit; returns how many there are, and the query to go on with.
+    Fills ``rows`` as far as whole queries fit; returns how many there are, and the query to go on with. Adding and
+    taking off ``rounding``, which is large, leaves multiples of a power of two.
     """
     used = 0
     for q in range(first, last):
@@ -266,6 +288,7 @@ def hessian_rows(vectors: Any, duals: Any, counts: Any, first: int, last: int, m
             if duals[q, i] > _NEGLIGIBLE:
                 root = np.sqrt(duals[q, i])
                 for f in range(len(mean)):
-                    rows[used, f] = root * ((vectors[q, i, f] if i > 0 else 0.0) - mean[f])
+                    number = root * ((vectors[q, i, f] if i > 0 else 0.0) - mean[f])
+                    rows[used, f] = (number + rounding[f]) - rounding[f]
                 used += 1
     return used, last
