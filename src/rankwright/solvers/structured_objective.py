@@ -143,8 +143,8 @@ class StructuredObjective:
     def argmax_gap(self, weights: Array) -> float:
         """By how much the losses can be above what a search that need not find the best rankings has found of them."""
         self._shared.argmax_calls += self.n_queries
-        most, found = self.engine.sum(_bounds, self.loss, weights)
-        return max(most.total - found.total, 0.0)
+        sums: tuple[ExactSums, ExactSums] = self.engine.sum(_bounds, self.loss, weights)
+        return max(sums[0].total - sums[1].total, 0.0)
 
     def check_finite(self, number: float) -> None:
         """Refuse numbers that are not, and say which feature is the cause if one is."""
