@@ -19,11 +19,15 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 import rankwright
 from rankwright.cli.main import main
+from rankwright.engines import ENGINES
+from rankwright.export import TARGETS
+from rankwright.solvers.linear_solvers import LINEAR_SOLVERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -171,6 +175,12 @@ def _in_a_shell(command: str, folder: Path) -> tuple[int, str]:
 @pytest.fixture(autouse=True)
 def _columns(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(autouse=True)
+def _what_pages_add_goes_with_them():
+    with mock.patch.dict(ENGINES), mock.patch.dict(LINEAR_SOLVERS), mock.patch.dict(TARGETS):
+        yield
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -49,7 +49,7 @@ def test_help_tells_examples_and_exit_codes(name):
     shown = help_of(*name)
     assert f"rankwright {' '.join(name)}".strip() in shown
     assert "Examples:" in shown
-    for code in (0, 2, 65, 66, 73, 130):
+    for code in (0, 2, 65, 66, 73, 130, 143):
         assert any(line.split()[:1] == [str(code)] for line in shown.splitlines())
 
 

@@ -157,7 +157,7 @@ def killed_and_resumed(folder, tmp_path, moments, ending):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_killed_at_ten_random_moments_and_resumed_it_gives_the_same_files(folder, tmp_path, ending):
     began = time.monotonic()
     finished(folder, tmp_path / "warm")

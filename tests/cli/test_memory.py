@@ -1,6 +1,7 @@
 """--memory: data that take more than the limit are read part by part, and the results are those in memory."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -239,8 +240,66 @@ def test_rows_of_a_query_that_stand_apart(run, tmp_path):
 # Interrupted
 
 
+ENDINGS = {signal.SIGINT: (130, "error: interrupted\n"), signal.SIGTERM: (143, "error: terminated\n")}
+SLOW_PARTS = """
+from rankwright.data.streams.streamed import StreamedQueries
+parts = StreamedQueries.parts
+def slow(self, *given):
+    for part in parts(self, *given):
+        wait()
+        yield part
+StreamedQueries.parts = slow
+"""
+SLOW_CACHE = """
+from rankwright.data.streams.store import StoreWriter
+append = StoreWriter.append
+def slow(self, rows):
+    append(self, rows)
+    self._file.flush()
+    wait()
+StoreWriter.append = slow
+"""
+STATES_IN_FILES = """
+from rankwright.engines import states, stream
+stream._STATES = 10**9
+filed = states.States._filed
+def slow(self, state):
+    written = filed(self, state)
+    wait()
+    return written
+states.States._filed = slow
+"""
+COMMAND = """
+from rankwright.cli.main import main
+raise SystemExit(main(sys.argv[1:]))
+"""
+WAIT = """
+import sys, time
+def wait():
+    print('waiting', file=sys.stderr, flush=True)
+    time.sleep(60)
+"""
+
+
+def ended(slowly, ending, *words, **options):
+    """End a command while it waits, and check what it tells; returns what it has told before."""
+    command = [str(word) for word in (sys.executable, "-c", WAIT + slowly + COMMAND, *words, *SMALL)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+    before = []
+    while (line := process.stderr.readline()) != "waiting\n":
+        assert line, "it ended by itself"
+        before.append(line)
+    time.sleep(0.2)
+    process.send_signal(ending)
+    out, err = process.communicate(timeout=60)
+    code, told = ENDINGS[ending]
+    assert (process.returncode, out, err) == (code, "", told)
+    return before
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("command", ["convert", "predict", "inspect"])
-def test_an_interrupted_command_leaves_nothing_behind(data, tmp_path, command, run):
+def test_an_interrupted_command_leaves_nothing_behind(data, tmp_path, command, run, ending):
     """Wherever it is: it begins with reading into the cache, and ends with writing."""
     path = tmp_path / "data" / "data.txt"
     path.parent.mkdir()
@@ -252,28 +311,30 @@ def test_an_interrupted_command_leaves_nothing_behind(data, tmp_path, command, r
         "predict": (model, path, "--out", tmp_path / "out.txt"),
         "inspect": (path,),
     }[command]
-    slowly = (
-        "import sys, time\n"
-        "from rankwright.data.streams.streamed import StreamedQueries\n"
-        "parts = StreamedQueries.parts\n"
-        "def slow(self, *given):\n"
-        "    for part in parts(self, *given):\n"
-        "        print('part', file=sys.stderr, flush=True)\n"
-        "        time.sleep(60)\n"
-        "        yield part\n"
-        "StreamedQueries.parts = slow\n"
-        "from rankwright.cli.main import main\n"
-        "raise SystemExit(main(sys.argv[1:]))\n"
-    )
     before = {file for file in tmp_path.rglob("*") if file.is_file()}
-    words = [sys.executable, "-c", slowly, command, *arguments, *SMALL, "--cache", tmp_path / "cache"]
-    process = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert "part by part" in process.stderr.readline()
-    assert process.stderr.readline() == "part\n"
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+    told = ended(SLOW_PARTS, ending, command, *arguments, "--cache", tmp_path / "cache")
+    assert "part by part" in told[0]
     left = {file for file in tmp_path.rglob("*") if file.is_file()} - before
     assert {file.parent.name for file in left} <= {"cache"}  # what is read to the end is whole, and used again
     assert all(file.suffix == ".rankwright" for file in left)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_half_a_cache_is_not_left_behind(data, tmp_path, ending):
+    ended(SLOW_CACHE, ending, "inspect", data["text"][0], "--cache", tmp_path / "cache")
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_states_of_parts_are_not_left_behind(data, tmp_path, ending):
+    for folder in ("temporary", "cache"):
+        (tmp_path / folder).mkdir()
+    ended(
+        STATES_IN_FILES,
+        ending,
+        *("train", data["text"][0], "--ranker", "structured", "--alpha", "1"),
+        *("--out", tmp_path / "model.json", "--cache", tmp_path / "cache"),
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    )
+    assert not [*(tmp_path / "temporary").iterdir()]
+    assert not (tmp_path / "model.json").exists()

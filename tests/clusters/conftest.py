@@ -8,9 +8,9 @@ import pytest
 @contextmanager
 def dask_cluster():
     distributed = pytest.importorskip("distributed", reason="needs rankwright[dask]")
-    workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0}
+    workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
     with (
-        distributed.LocalCluster(host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50, **workers) as cluster,
+        distributed.LocalCluster(host="127.0.0.1", silence_logs=50, **workers) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

@@ -6,6 +6,8 @@ import numpy as np
 
 import rankwright as rw
 
+CONSTANT = 3  # the feature that is the same in all documents
+
 
 def dirty_queries(n_queries=120, n_features=8, seed=0):
     """Text ids in no order, queries of one document, without relevant documents, a constant column."""
@@ -13,7 +15,7 @@ def dirty_queries(n_queries=120, n_features=8, seed=0):
     sizes = rng.integers(1, 30, n_queries)
     ids = np.array([f"q{number}" for number in rng.permutation(n_queries)])
     x = rng.normal(size=(sizes.sum(), n_features)) * rng.uniform(0.1, 10.0, n_features)
-    x[:, 3] = 2.5
+    x[:, CONSTANT] = 2.5
     y = np.clip(np.round(x @ rng.normal(size=n_features) / 5 + rng.normal(size=len(x))), 0, 4)
     y[: sizes[0] + sizes[1]] = 0.0
     return rw.Queries(x, y, np.repeat(ids, sizes))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.data import product_kernels as kernels
 from rankwright.data import products
 from rankwright.data.part import Part
 from rankwright.data.products import FeatureProducts
@@ -89,3 +90,18 @@ def test_nothing_to_learn_from_is_told():
         engine_of(rw.Queries(np.zeros((0, 3)), []))
     with pytest.raises(rw.DataError, match="no features"):
         engine_of(rw.Queries(None, [1, 0]))
+
+
+@pytest.mark.parametrize("n_features", [1, 7, 8, 23, 136])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_score_is_the_same_bits_wherever_its_row_stands(n_features, dtype):
+    """So that parts may be cut anywhere, and equal documents are tied."""
+    rng = np.random.default_rng(n_features)
+    row, weights = rng.standard_normal(n_features).astype(dtype), rng.standard_normal(n_features)
+    scores = set()
+    for n_rows in range(1, 10):
+        out = np.empty(n_rows)
+        kernels.dense_scores(np.tile(row, (n_rows, 1)), np.arange(n_rows), weights, 0, n_rows, out)
+        scores.update(out.tolist())
+    assert len(scores) == 1
+    assert scores.pop() == pytest.approx(float(row.astype(float) @ weights), rel=1e-12, abs=1e-12)

@@ -23,6 +23,7 @@ from rankwright.fitting.fit import RANKERS, fit
 from rankwright.fitting.preparing import How
 from rankwright.fitting.report_data import report_data
 from rankwright.preparation.spread import within_query_spread
+from tests.choosing import cheapest_as_good
 
 FAST = ("regression", "rankrls", "greedy-rankrls")
 MEASURE = rw.nDCG @ 10
@@ -151,6 +152,26 @@ def test_the_cheapest_within_one_standard_error_of_the_difference(differences, c
         for setting, row, cost in zip(judged.settings, judged.values, judged.costs, strict=True)
     ]
     assert choose(entries, MEASURE, rule) == chosen
+
+
+@pytest.mark.parametrize("measure", [rw.nDCG @ 3, rw.PairwiseError])
+@pytest.mark.parametrize("with_valid", [False, True])
+def test_the_rule_query_by_query_for_settings_and_then_for_rankers(measure, with_valid):
+    rng = np.random.default_rng(2)
+    X, number = rng.standard_normal((300, 5)), rng.integers(0, 30, 300)
+    X[:, 4], X[rng.random(300) < 0.1, 2] = 1.5, np.nan
+    y = np.clip(np.round(X[:, 0] - X[:, 1] + rng.standard_normal(300)), 0, 3)
+    y[number < 3], number[:3] = 0, [97, 98, 99]  # queries without relevant documents, and of one document
+    dirty = rw.Queries(X, y, [f"query {each}" for each in number])
+    valid = dirty[20:] if with_valid else None
+    result = fit(dirty[:20], valid=valid, rankers=FAST, folds=3, measure=measure, missing="mean", transform="none")
+    lower = measure.lower_is_better
+    for judged, entry in zip(result.judged, result.entries, strict=True):
+        assert np.isnan(judged.values).any() == (measure == rw.PairwiseError)
+        at = cheapest_as_good(judged.values, judged.costs, lower_is_better=lower)
+        assert (entry.setting, entry.cost) == (judged.settings[at], judged.costs[at])
+    values, costs = [entry.values for entry in result.entries], [entry.cost for entry in result.entries]
+    assert result.chosen == cheapest_as_good(values, costs, lower_is_better=lower)
 
 
 def test_an_error_is_to_be_small():

@@ -80,7 +80,7 @@ def test_assign_against_scipy():
         is_open = np.empty(n_columns, bool)
         room = (rank_of, prices, shortest, before, waiting, is_open)
         worth = np.outer(weights, scores) - np.outer(discounts, gains)
-        assign(n_ranks, n_columns, columns, scores.copy(), gains.copy(), rows, cone, *room)
+        assign(n_ranks, n_columns, columns, scores.copy(), gains.copy(), rows, cone, room)
         assert sorted(rank_of.tolist()) == list(range(n_columns))
         assert sorted(columns.tolist()) == list(range(n_columns))
         reached = worth[rank_of[rank_of < n_ranks], columns[rank_of < n_ranks]].sum()

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
-from tests.in_parts import in_parts
+from tests.streaming import query_by_query, streamed
 
 ALPHAS = 2.0 ** np.array([-15, -5, 0, 5, 15])
 RANKERS = [rw.RankRLS, rw.RegressionRanker]
@@ -38,7 +38,8 @@ def dirty(layout):
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_weights_and_measures_are_those_of_memory(ranker, layout):
-    stream, whole = in_parts(dirty(layout))
+    whole = query_by_query(dirty(layout))
+    stream = streamed(whole)
     searching = ranker(rw.search(*ALPHAS), measures="ndcg@5, map")
     theirs, ours = searching.fit(whole), ranker(rw.search(*ALPHAS), measures="ndcg@5, map").fit(stream)
     assert ours.alpha_ == theirs.alpha_
@@ -53,7 +54,7 @@ def test_weights_and_measures_are_those_of_memory(ranker, layout):
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 def test_four_readings_are_enough(ranker, layout, monkeypatch):
     """A first look, the sums, a correction, and the queries left out; 31 λ or one."""
-    stream, _ = in_parts(dirty(layout))
+    stream = streamed(dirty(layout))
     readings, parts = [], rw.StreamedQueries.parts
     monkeypatch.setattr(rw.StreamedQueries, "parts", lambda *arguments: readings.append(1) or parts(*arguments))
     ranker(rw.search()).fit(stream)
@@ -65,7 +66,8 @@ def test_four_readings_are_enough(ranker, layout, monkeypatch):
 
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_validation_queries_and_paths(ranker):
-    stream, whole = in_parts(dirty("dense"))
+    whole = query_by_query(dirty("dense"))
+    stream = streamed(whole)
     ours = ranker(rw.search(*ALPHAS)).fit(stream[:40], valid=stream[40:])
     theirs = ranker(rw.search(*ALPHAS)).fit(whole[:40], valid=whole[40:])
     assert ours.alpha_ == theirs.alpha_
@@ -76,7 +78,8 @@ def test_validation_queries_and_paths(ranker):
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_leave_query_out_is_measured_part_by_part(ranker, layout):
-    stream, whole = in_parts(dirty(layout))
+    whole = query_by_query(dirty(layout))
+    stream = streamed(whole)
     ours, theirs = (rw.leave_query_out(ranker(), queries, ALPHAS) for queries in (stream, whole))
     with pytest.raises(rw.ParameterError, match=r"use HeldOut\.evaluate"):
         _ = ours.scores
@@ -93,7 +96,8 @@ def test_leave_query_out_is_measured_part_by_part(ranker, layout):
 def test_more_features_than_documents(ranker):
     rng = np.random.default_rng(3)
     queries = rw.Queries(rng.standard_normal((50, 70)), rng.integers(0, 3, 50), np.arange(50) % 12)
-    stream, whole = in_parts(queries)
+    whole = query_by_query(queries)
+    stream = streamed(whole)
     ours, theirs = (ranker(rw.search(0.1, 10)).fit(data) for data in (stream, whole))
     np.testing.assert_allclose(ours.path_.weights, theirs.path_.weights, rtol=0, atol=1e-12)
     np.testing.assert_allclose(ours.path_.lqo[rw.nDCG @ 10], theirs.path_.lqo[rw.nDCG @ 10], rtol=0, atol=1e-12)
@@ -108,12 +112,14 @@ def wide_sparse():
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_wide_sparse_queries_are_solved_by_iteration(ranker, monkeypatch):
     monkeypatch.setattr("rankwright.solvers.ridge._MOST_FEATURES_OF_MATRIX", 20)
-    stream, whole = in_parts(wide_sparse())
+    whole = query_by_query(wide_sparse())
+    stream = streamed(whole)
     np.testing.assert_allclose(ranker().fit(stream).coef_, ranker().fit(whole).coef_, rtol=0, atol=1e-10)
 
 
 def test_wide_sparse_queries_are_left_out_by_their_kernel_matrix_or_not_at_all(monkeypatch):
-    stream, whole = in_parts(wide_sparse())
+    whole = query_by_query(wide_sparse())
+    stream = streamed(whole)
     expected = rw.leave_query_out(rw.RankRLS(), whole).evaluate("map")[0]
     monkeypatch.setattr("rankwright.rankers.rankrls._LARGEST_MATRIX", 20)
     with pytest.raises(rw.ParameterError, match="use validation queries"):
@@ -125,7 +131,8 @@ def test_wide_sparse_queries_are_left_out_by_their_kernel_matrix_or_not_at_all(m
 
 
 def test_kernels_are_refused_before_anything_is_read(monkeypatch):
-    stream, whole = in_parts(dirty("dense"))
+    whole = query_by_query(dirty("dense"))
+    stream = streamed(whole)
     monkeypatch.setattr(rw.StreamedQueries, "parts", None)
     for attempt in (
         lambda: rw.KernelRankRLS().fit(stream),
@@ -143,7 +150,7 @@ def test_features_that_are_not_finite_are_told_with_their_query(ranker, layout):
     X[700, 1] = np.inf
     bad = rw.Queries(sp.csr_array(X) if layout == "csr" else X, queries.y, queries.qid)
     with pytest.raises(rw.DataError, match=rf"query '{queries.qid[700]}'.*feature 'f2'.*inf"):
-        ranker().fit(in_parts(bad)[0])
+        ranker().fit(streamed(bad))
 
 
 @pytest.mark.parametrize("offset", [0, 1e6])
@@ -154,7 +161,7 @@ def test_regression_on_many_documents_is_ridge_regression(offset):
     made = rw.datasets.make_queries(n_queries=300, documents=30, n_features=10, seed=2).queries
     X = made.X + offset * (np.arange(10) == 2)
     expected = Ridge(3.0).fit(X - offset * (np.arange(10) == 2), made.y)
-    for queries in (rw.Queries(X, made.y, made.qid), in_parts(rw.Queries(X, made.y, made.qid))[0]):
+    for queries in (rw.Queries(X, made.y, made.qid), streamed(rw.Queries(X, made.y, made.qid))):
         ranker = rw.RegressionRanker(3.0).fit(queries)
         np.testing.assert_allclose(ranker.coef_, expected.coef_, rtol=1e-7, atol=1e-9)
         told = ranker.predict(rw.Queries(X, made.y, made.qid))

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import rankwright as rw
 from tests import retraining
+from tests.choosing import cheapest_as_good
 
 
 def collection(seed=0, rows=150, queries=15, n=5):
@@ -116,15 +117,41 @@ def test_lambda_by_leave_query_out():
     np.testing.assert_allclose([value.mean for value in ranker.path_.lqo[rw.nDCG]], values, atol=1e-9)
 
 
-def test_one_standard_error_takes_the_largest_lambda_close_to_the_best():
+def dirty(seed=0):
+    """Text qids in no order, queries of one document and without relevant ones, a constant column."""
+    X, y, qid = collection(seed, queries=12)
+    X[:, 3], y[np.isin(qid, [1, 4])], qid[:2] = 7.5, 0, [50, 60]
+    return X, y, np.array([f"query {number}" for number in qid])
+
+
+@pytest.mark.parametrize("with_valid", [False, True])
+@pytest.mark.parametrize("measure", [rw.AP, rw.PairwiseError, rw.KendallTau])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_standard_error_takes_the_largest_lambda_that_is_as_good(seed, measure, with_valid):
+    """Query by query, with every ranker retrained."""
+    X, y, qid = dirty(seed)
+    valid = rw.Queries(*dirty(seed + 10)) if with_valid else None
+    ranker = rw.RankRLS(rw.search(), measures=(measure, rw.nDCG), rule="one-standard-error")
+    ranker.fit(X, y, qid=qid, valid=valid)
+    alphas, values = ranker.path_.alphas, []
+    for alpha in alphas:
+        if valid is None:
+            scores = retraining.held_out_scores(X, y, qid, alpha)
+        else:
+            scores = valid.X @ retraining.rankrls(X, y, qid, alpha)
+        values.append(rw.evaluate(scores, valid or rw.Queries(X, y, qid), measure).values[measure])
+    assert np.isnan(values).any() == (measure != rw.AP)  # which leaves no query out
+    assert ranker.alpha_ == alphas[cheapest_as_good(values, -alphas, lower_is_better=measure.lower_is_better)]
+
+
+def test_one_validation_query_cannot_tell_how_much_chance_there_is():
     X, y, qid = collection()
-    ranker = rw.RankRLS(rw.search(), measures="map", rule="one-standard-error").fit(X, y, qid=qid)
-    told = ranker.path_.lqo[rw.AP]
-    best = max(told, key=lambda value: value.mean)
-    close = [
-        a for a, value in zip(ranker.path_.alphas, told, strict=True) if value.mean >= best.mean - best.standard_error
-    ]
-    assert ranker.alpha_ == max(close)
+    valid = rw.Queries(*collection(seed=1))[0]
+    rankers = [rw.RankRLS(rw.search(), measures="ndcg", rule=rule) for rule in ("best", "one-standard-error")]
+    best, simple = (ranker.fit(X, y, qid=qid, valid=valid) for ranker in rankers)
+    means = np.array([value.mean for value in best.path_.valid[rw.nDCG]])
+    assert means.min() < means.max()
+    assert simple.alpha_ == best.path_.alphas[means == means.max()].max()
 
 
 def test_regression_is_ridge_regression():

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import rankwright as rw
 from rankwright.progress import Iteration
+from tests.choosing import cheapest_as_good
 from tests.losses import reference as ref
 
 LOSSES = ["squared-hinge", "hinge", "huber-hinge", "logistic"]
@@ -62,7 +63,7 @@ def test_lambda_by_folds(ranker, folds):
     k = min(folds, len(ids))
     fold = np.array([ids.index(query) % k for query in qid])
     queries = rw.Queries(X, y, qid)
-    values, errors = [], []
+    values, errors, by_query = [], [], []
     for alpha in GRID:
         scores = np.empty(70)
         for part in range(k):
@@ -70,6 +71,7 @@ def test_lambda_by_folds(ranker, folds):
             single = ranker(alpha, tol=1e-9).fit(X[inside], y[inside], qid=qid[inside])
             scores[~inside] = X[~inside] @ single.coef_
         told = rw.evaluate(scores, queries, rw.AP).values[rw.AP]
+        by_query.append(told)
         values.append(np.nanmean(told))
         errors.append(np.nanstd(told, ddof=1) / np.sqrt(np.sum(~np.isnan(told))))
     ours = ranker(rw.search(GRID), tol=1e-9, folds=folds, measures="map").fit(queries)
@@ -80,8 +82,7 @@ def test_lambda_by_folds(ranker, folds):
     whole = ranker(ours.alpha_, tol=1e-9).fit(queries)
     assert ours.objective_ == pytest.approx(whole.objective_, rel=1e-8)
     simple = ranker(rw.search(GRID), tol=1e-9, folds=folds, measures="map", rule="one-standard-error").fit(queries)
-    best = int(np.argmax(values))
-    assert simple.alpha_ == max(a for a, v in zip(GRID, values, strict=True) if v >= values[best] - errors[best])
+    assert simple.alpha_ == GRID[cheapest_as_good(by_query, np.negative(GRID))]
 
 
 def test_one_standard_error_takes_a_larger_lambda():
@@ -89,11 +90,10 @@ def test_one_standard_error_takes_a_larger_lambda():
     valid = rw.Queries(*collection(seed=1, rows=60))
     best = rw.RankSVM(rw.search(), measures="map").fit(X, y, qid=qid, valid=valid)
     simple = rw.RankSVM(rw.search(), measures="map", rule="one-standard-error").fit(X, y, qid=qid, valid=valid)
-    told = best.path_.valid[rw.AP]
-    assert len(told) == 25
-    top = max(told, key=lambda value: value.mean)
-    close = [a for a, v in zip(best.path_.alphas, told, strict=True) if v.mean >= top.mean - top.standard_error]
-    assert simple.alpha_ == max(close) > best.alpha_
+    alphas = best.path_.alphas
+    assert len(alphas) == 25
+    values = [rw.evaluate(valid.X @ weights, valid, rw.AP).values[rw.AP] for weights in best.path_.weights]
+    assert simple.alpha_ == alphas[cheapest_as_good(values, -alphas)] > best.alpha_
     assert list(best.path_.to_frame("polars").columns)[:3] == ["alpha", "valid AP", "valid AP standard error"]
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.losses import OrderPreservingLoss, PreorderLoss
+from tests.streaming import streamed
 
 
 @pytest.fixture
@@ -108,3 +109,22 @@ def test_parameters_of_the_wrong_kind_are_named(queries, name, value):
     assert rw.RankSVM(tol=np.float32(1e-3)).fit(queries).converged_
     with pytest.raises(rw.ParameterError, match=r"^normalize must be"):
         rw.OrderPreservingRanker(normalize="no").fit(queries)
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        rw.RankRLS(rw.search()),
+        rw.KernelRankRLS(rw.search()),
+        rw.GreedyRankRLS(1.0, rw.search()),
+        rw.RankSVM(1.0),
+        rw.StructuredRanker("ndcg@5", rw.search()),
+        rw.RankBoost(3),
+    ],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_validation_queries_without_documents_are_told_as_such(queries, ranker):
+    takes_streams = not isinstance(ranker, rw.KernelRankRLS | rw.RankBoost)
+    for valid in (queries[:0], *([streamed(queries)[:0]] if takes_streams else [])):
+        with pytest.raises(rw.DataError, match=r"valid has no documents to judge rankers by: give it some queries"):
+            ranker.fit(queries, valid=valid)

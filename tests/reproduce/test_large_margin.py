@@ -13,9 +13,11 @@ import pytest
 import scipy.stats
 
 import rankwright as rw
+from rankwright.reproduce.folds import find_collections
 from rankwright.reproduce.large_margin import (
     BASELINES,
     CONVEX,
+    DATASETS,
     MEAN_OF_ALL,
     MEAN_OF_PUBLISHED,
     MEASURES,
@@ -24,7 +26,6 @@ from rankwright.reproduce.large_margin import (
     TIGHT,
     FoldResult,
     Reproduction,
-    find_collections,
     published,
     run,
 )
@@ -53,7 +54,7 @@ def small_collections(tmp_path_factory):
     root = tmp_path_factory.mktemp("letor")
     write_synthetic_folds(root / "MQ2008", seed=3)
     write_noisy_folds(root / "OHSUMED", seed=4)
-    return find_collections(root)
+    return find_collections(root, DATASETS)
 
 
 @pytest.fixture(scope="module", name="reproduction")
@@ -175,12 +176,12 @@ def test_progress_tells_of_every_system(collections):
 
 def test_collections_are_found(tmp_path):
     with pytest.raises(FileNotFoundError, match="OHSUMED and MQ2008"):
-        find_collections(tmp_path)
+        find_collections(tmp_path, DATASETS)
     (tmp_path / "MQ2007").mkdir()
     (tmp_path / "mq2008").mkdir()
     (tmp_path / "Ohsumed").mkdir()
-    assert find_collections(tmp_path) == {"OHSUMED": tmp_path / "Ohsumed", "MQ2008": tmp_path / "mq2008"}
-    assert find_collections(tmp_path / "Ohsumed") == {"OHSUMED": tmp_path / "Ohsumed"}
+    assert find_collections(tmp_path, DATASETS) == {"OHSUMED": tmp_path / "Ohsumed", "MQ2008": tmp_path / "mq2008"}
+    assert find_collections(tmp_path / "Ohsumed", DATASETS) == {"OHSUMED": tmp_path / "Ohsumed"}
 
 
 # Tests of differences

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import rankwright as rw
 from rankwright.selection.selectors import BackFittingSelector, DirectSelector, GramSelector, StreamSelector
 from tests import retraining
+from tests.choosing import cheapest_as_good
 from tests.objectives import centred
 
 EXACT = [GramSelector, StreamSelector, DirectSelector]
@@ -372,19 +373,45 @@ def test_lambda_and_k_are_the_first_best_of_the_grid(with_valid):
     assert ranker.path_.alpha == alpha
 
 
-def test_one_standard_error_takes_the_cheapest_model_close_to_the_best():
-    X, y, qid = plain_collection()
-    costs = np.array([1, 5, 1, 5, 2, 1, 1.0])
-    ranker = rw.GreedyRankRLS(
-        rw.search(0.1, 1, 10), rw.search(), measures="ndcg@5", rule="one-standard-error", feature_costs=costs
-    ).fit(X, y, qid=qid)
-    points = [(path.alpha, step, step.lqo[rw.nDCG @ 5]) for path in ranker.paths_ for step in path]
-    best = max(points, key=lambda point: point[2].mean)[2]
-    close = [point for point in points if point[2].mean >= best.mean - best.standard_error]
-    cheapest = min(point[1].cost for point in close)
-    expected = max((p for p in close if p[1].cost == cheapest), key=lambda point: point[2].mean)
-    assert (ranker.alpha_, tuple(ranker.selected_features_)) == (expected[0], expected[1].selected)
-    assert cheapest == costs[list(expected[1].selected)].sum()
+def held_out_squares(scores, queries):
+    """The squared error of each query, paper G's eq. 7."""
+    errors = retraining.centred(queries.y, queries.qid) - retraining.centred(scores, queries.qid)
+    return np.array([np.sum(errors[queries.qid == query] ** 2) for query in queries.query_ids])
+
+
+@pytest.mark.parametrize("with_valid", [False, True])
+@pytest.mark.parametrize("measures", [(rw.nDCG @ 5,), (rw.PairwiseError, rw.AP), ()])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"n_features": rw.search(2, 4, 5)}, {"feature_costs": [1, 5, 1, 5, 2, 1, 1.0]}, {"floating": True}],
+    ids=str,
+)
+def test_one_standard_error_takes_the_cheapest_model_that_is_as_good(options, measures, with_valid):
+    """Query by query, with every model of every path retrained; the squared error decides where no measure does."""
+    X, y, qid = plain_collection(seed=3)
+    qid[0], y[qid == 5] = 99, 0  # a query of one document, and one without relevant ones
+    queries = rw.Queries(X, y, [f"query {number}" for number in qid])
+    valid = rw.Queries(*plain_collection(seed=4)) if with_valid else None
+    wanted = {"n_features": rw.search(), "rule": "one-standard-error", **options}
+    ranker = rw.GreedyRankRLS(rw.search(0.1, 10, 300), measures=measures, **wanted).fit(queries, valid=valid)
+    sizes = wanted["n_features"].values or range(1, 8)
+    models = [(path.alpha, step) for path in ranker.paths_ for step in path if len(step.selected) in sizes]
+    models.sort(key=lambda model: (model[0], len(model[1].selected)))
+    measure = measures[0] if measures else None
+    values = []
+    for alpha, step in models:
+        columns = X[:, list(step.selected)]
+        scores = retraining.held_out_scores(columns, y, queries.qid, alpha)
+        if measure is None:
+            values.append(held_out_squares(scores, queries))
+            continue
+        if valid is not None:
+            scores = valid.X[:, list(step.selected)] @ retraining.rankrls(columns, y, queries.qid, alpha)
+        values.append(rw.evaluate(scores, valid or queries, measure).values[measure])
+    costs = [sum(wanted.get("feature_costs", np.ones(7))[i] for i in step.selected) for _, step in models]
+    lower_is_better = measure is None or measure.lower_is_better
+    alpha, step = models[cheapest_as_good(values, costs, lower_is_better=lower_is_better)]
+    assert (ranker.alpha_, tuple(ranker.selected_features_)) == (alpha, step.selected)
 
 
 def test_pareto_front_holds_all_models_that_none_beats():

@@ -2,6 +2,7 @@
 
 import gc
 import tempfile
+from tempfile import SpooledTemporaryFile
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 import rankwright as rw
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
+from rankwright.selection import recorder
 from rankwright.selection.pair_selector import PairSelector
 from rankwright.selection.selectors import GramSelector
 from tests import retraining
@@ -71,6 +73,32 @@ def test_as_in_memory(options, store):
     wanted = {"alpha": 0.5, "n_features": 6, **options}
     found = rw.GreedyRankRLS(**wanted).fit(streamed(queries, 5))
     assert_same_paths(found, rw.GreedyRankRLS(**wanted).fit(queries))
+
+
+@pytest.mark.parametrize("measures", ["ndcg@5", ()])
+@pytest.mark.parametrize("with_valid", [False, True])
+def test_values_that_are_kept_for_the_rule_may_lie_in_a_file(measures, with_valid, monkeypatch):
+    made = []
+
+    def making(size):
+        made.append(SpooledTemporaryFile(size))  # noqa: SIM115 - it is closed in the end
+        return made[-1]
+
+    monkeypatch.setattr(recorder, "_WAITING_BYTES", 1000)
+    monkeypatch.setattr(recorder, "_WAITING_SHARE", 1 << 40)
+    monkeypatch.setattr(recorder, "SpooledTemporaryFile", making)
+    wanted = {"alpha": rw.search(0.01, 1, 100), "n_features": rw.search(), "measures": measures}
+    queries, valid = dirty(), dirty(seed=1) if with_valid else None
+    found = rw.GreedyRankRLS(rule="one-standard-error", **wanted).fit(streamed(queries, 5), valid=valid)
+    assert made[-1]._rolled  # it is on disk
+    assert made[-1].closed
+    expected = rw.GreedyRankRLS(rule="one-standard-error", **wanted).fit(queries, valid=valid)
+    assert not made[-1]._rolled
+    assert_same_paths(found, expected)
+    assert found.selected_features_.tolist() == expected.selected_features_.tolist()
+    best = rw.GreedyRankRLS(**wanted).fit(streamed(queries, 5), valid=valid)
+    assert not made[-1]._rolled  # nothing is kept for the best
+    assert len(found.selected_features_) < len(best.selected_features_)
 
 
 @pytest.mark.parametrize("store", STORES)

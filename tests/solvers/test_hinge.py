@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 import rankwright as rw
 from rankwright.losses import PreorderLoss
 from rankwright.solvers.hinge import minimise_hinge
+from rankwright.solvers.solved import Goal
 from tests.losses import reference as ref
 from tests.objectives import linear_objective
 
@@ -162,7 +163,7 @@ def test_every_step_has_a_bound_below_and_a_value_above_the_optimum():
         seen.append((value, bound))
         return False
 
-    done = minimise_hinge(objective, np.zeros(4), 1e-7, most_steps=500, after_step=note)
+    done = minimise_hinge(objective, np.zeros(4), Goal(1e-7, 500, note))
     assert done.converged
     values, bounds = map(np.array, zip(*seen, strict=True))
     assert (np.diff(values) <= 0).all()
@@ -179,7 +180,7 @@ def test_it_stops_when_told_and_warns_when_out_of_steps():
     X, y, qid = collection()
     queries = rw.Queries(X, y, qid)
     objective = linear_objective(queries, PreorderLoss("hinge"), 0.1, np.zeros(4))
-    stopped = minimise_hinge(objective, np.zeros(4), 1e-9, most_steps=500, after_step=lambda *seen: True)
+    stopped = minimise_hinge(objective, np.zeros(4), Goal(1e-9, 500, lambda *seen: True))
     assert stopped.steps == 1
     assert not stopped.converged
     with pytest.warns(ConvergenceWarning, match="alpha = 0.1"):

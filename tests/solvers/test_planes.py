@@ -1,5 +1,7 @@
 """Planes below structured losses, the dual on them, and their soft maximum, against NumPy, SciPy and all rankings."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,8 +10,9 @@ from scipy.special import logsumexp, softmax
 
 import rankwright as rw
 from rankwright.losses import StructuredHinge
+from rankwright.solvers import plane_kernels as kernels
 from rankwright.solvers.document_planes import DocumentPlanes
-from rankwright.solvers.planes import FeaturePlanes
+from rankwright.solvers.planes import FeaturePlanes, _rounding
 from tests.objectives import SeenPlanes, found, structured_objective
 from tests.solvers.programme import CENTER, Programme, collection, ndcg
 
@@ -225,6 +228,28 @@ def test_the_soft_maximum_and_its_derivatives():
     expected = approx_fprime(weights, gradient, 1e-6)
     gradient(weights)
     np.testing.assert_allclose(planes.curvature() / temperature, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-5, 1.0, 1e140])
+def test_the_curvature_is_exact_in_any_order(scale):
+    """Of rows that have been rounded, products are added without rounding: in fractions they are the same."""
+    rng = np.random.default_rng(0)
+    n_queries, room, n = 40, 6, 3
+    vectors = scale * rng.standard_normal((n_queries, room, n)) * [1.0, 1e-3, 1e4]
+    duals, counts = rng.dirichlet(np.full(room, 0.5), n_queries), np.full(n_queries, room)
+    squares = np.zeros(n)
+    kernels.add_largest_squares(vectors, counts, 0, n_queries, squares)
+    np.testing.assert_allclose(squares, (vectors[:, 1:] ** 2).max(axis=1).sum(axis=0), rtol=1e-12)
+    rows = np.empty((n_queries * room, n))
+    used, _ = kernels.hessian_rows(vectors, duals, counts, 0, n_queries, _rounding(squares), np.empty(n), rows)
+    exact = [[sum(Fraction(r[f]) * Fraction(r[g]) for r in rows[:used]) for g in range(n)] for f in range(n)]
+    assert [[Fraction(number) for number in line] for line in (rows[:used].T @ rows[:used]).tolist()] == exact
+    vectors[:, 0] = 0
+    away = vectors - np.einsum("qi,qif->qf", duals, vectors)[:, None]
+    plain = np.einsum("qi,qif,qig->fg", duals, away, away)
+    size = np.sqrt(np.diag(plain))
+    relative = rows[:used].T @ rows[:used] / size / size[:, None]
+    np.testing.assert_allclose(relative, plain / size / size[:, None], rtol=0, atol=1e-7)
 
 
 def test_a_soft_maximum_of_high_planes_does_not_overflow():

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DATA_HELP, DataReader, read_model, reads_data
-from rankwright.cli.options import check_one_of
+from rankwright.cli.options import argument, check_one_of, flag, option
 from rankwright.cli.output import print_json, print_lines, print_table, working
 from rankwright.errors import DataError, ParameterError
 
@@ -21,37 +19,23 @@ if TYPE_CHECKING:
 
 @reads_data
 def bounds(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file of a linear ranker.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The queries it was trained on: {DATA_HELP}.")],
-    kind: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="The bounds to compute, separated by commas: theorem3, corollary1, corollary2, theorem4, corollary3, "
-            "argmax, softmax, ndcg; or all that apply to DATA.",
-        ),
-    ] = "ndcg",
-    delta: Annotated[float, typer.Option(metavar="P", help="The probability that a bound does not hold.")] = 0.05,
-    measure: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The measure, for all kinds except those for pairs: ndcg, ndcg@K or map."),
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(
-            "--B", metavar="NUMBER", help="The largest allowed norm of the weights, if it was fixed before training."
-        ),
-    ] = None,
-    length: Annotated[
-        float | None,
-        typer.Option("--M", metavar="NUMBER", help="The largest norm that a document's feature vector can have."),
-    ] = None,
-    constants: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="data or largest: how document norms enter argmax, softmax and ndcg."),
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="The temperature of softmax.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    model: Path = argument("MODEL", "A model file of a linear ranker."),
+    data: Path = argument("DATA", f"The queries it was trained on: {DATA_HELP}."),
+    kind: str = option(
+        "LIST",
+        "The bounds to compute, separated by commas: theorem3, corollary1, corollary2, theorem4, corollary3, "
+        "argmax, softmax, ndcg; or all that apply to DATA.",
+        default="ndcg",
+    ),
+    delta: float = option("P", "The probability that a bound does not hold.", default=0.05),
+    measure: str | None = option("NAME", "The measure, for all kinds except those for pairs: ndcg, ndcg@K or map."),
+    radius: float | None = option(
+        "NUMBER", "The largest allowed norm of the weights, if it was fixed before training.", "--B"
+    ),
+    length: float | None = option("NUMBER", "The largest norm that a document's feature vector can have.", "--M"),
+    constants: str | None = option("NAME", "data or largest: how document norms enter argmax, softmax and ndcg."),
+    temperature: float | None = option("NUMBER", "The temperature of softmax."),
+    as_json: bool = flag("--json", "Print JSON instead of tables."),
     *,
     reader: DataReader,
 ) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DataReader, about, for_features_of, read_model, reads_data
-from rankwright.cli.options import Convention
-from rankwright.cli.output import print_json, print_table, reading, working
+from rankwright.cli.options import CONVENTION, argument, flag, option
+from rankwright.cli.output import print_json, print_table, working
 from rankwright.cli.training_record import file_digest
 
 if TYPE_CHECKING:
@@ -22,21 +20,14 @@ _USES = {"train": "trained on", "valid": "chosen by"}
 
 @reads_data
 def certify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
-    data: Annotated[
-        Path,
-        typer.Argument(metavar="DATA", help="Judged queries that were used neither to train nor to choose the model."),
-    ],
-    measure: Annotated[str, typer.Option(metavar="NAME", help="Such as ndcg@10, map or p@1.")] = "ndcg@10",
-    delta: Annotated[float, typer.Option(metavar="P", help="The probability that the bound does not hold.")] = 0.05,
-    baseline: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Bound the gain over this model instead of the measure itself.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, betting, clopper-pearson, bernstein or hoeffding.")
-    ] = "auto",
-    convention: Convention = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    model: Path = argument("MODEL", "A model file, as `rankwright train` writes it."),
+    data: Path = argument("DATA", "Judged queries that were used neither to train nor to choose the model."),
+    measure: str = option("NAME", "Such as ndcg@10, map or p@1.", default="ndcg@10"),
+    delta: float = option("P", "The probability that the bound does not hold.", default=0.05),
+    baseline: Path | None = option("MODEL", "Bound the gain over this model instead of the measure itself."),
+    method: str = option("NAME", "auto, betting, clopper-pearson, bernstein or hoeffding.", default="auto"),
+    convention: str = CONVENTION,
+    as_json: bool = flag("--json", "Print JSON instead of a table."),
     *,
     reader: DataReader,
 ) -> None:
@@ -86,7 +77,7 @@ def _noted_uses(path: Path, model: Model, data: Path) -> list[str]:
     for use, noted in _records(model.training_):
         digest = noted.get("sha256")
         if digest is not None and data.is_file():  # a pipe has been read already
-            seen, which = digest == _digest(data), "these data"
+            seen, which = digest == file_digest(data), "these data"
         else:
             name = noted.get("name")
             seen, which = isinstance(name, str) and Path(name).name == data.name, f"data named {data.name}"
@@ -108,8 +99,3 @@ def _records(training: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
             yield _USES[role], {"name": record.get("file"), "sha256": record.get("sha256")}
         else:
             yield _USES[role], {"name": record}
-
-
-def _digest(path: Path) -> str:
-    with reading(path):
-        return file_digest(path)

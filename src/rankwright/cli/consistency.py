@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from rankwright.cli.options import argument, flag, option
 from rankwright.cli.output import print_json, print_lines, working
 from rankwright.errors import ParameterError
 
@@ -15,26 +14,17 @@ if TYPE_CHECKING:
 
 
 def consistency(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Show only this demonstration: theorem-3, preorder, binary, squared, low-noise or zero-one.",
-        ),
-    ] = None,
-    measure: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Decide whether this measure has a standardisation function.")
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST", help="The possible grades, such as 0,1,2; or rankings; or graphs. The default is 0,1."
-        ),
-    ] = None,
-    items: Annotated[
-        int | None, typer.Option(metavar="N", help="The number of items, at most 6. The default is 3.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    name: str | None = argument(
+        "NAME",
+        "Show only this demonstration: theorem-3, preorder, binary, squared, low-noise or zero-one.",
+        default=None,
+    ),
+    measure: str | None = option("MEASURE", "Decide whether this measure has a standardisation function."),
+    labels: str | None = option(
+        "LIST", "The possible grades, such as 0,1,2; or rankings; or graphs. The default is 0,1."
+    ),
+    items: int | None = option("N", "The number of items, at most 6. The default is 3."),
+    as_json: bool = flag("--json", "Print JSON instead of text."),
 ) -> None:
     """Show which losses are consistent with which measures.
 

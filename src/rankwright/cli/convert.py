@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data
-from rankwright.cli.options import Absent
+from rankwright.cli.options import ABSENT, argument, option
 from rankwright.cli.output import check_output, tell, writing
 
 
 @reads_data
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help=f"The data file to read: {DATA_HELP}.")],
-    target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The data file to write; its extension sets the format.")
-    ],
-    dtype: Annotated[
-        str,
-        typer.Option(
-            metavar="TYPE", help="The number type for text input: float64 is exact, float32 takes half the memory."
-        ),
-    ] = "float64",
-    missing: Absent = "zero",
+    source: Path = argument("IN", f"The data file to read: {DATA_HELP}."),
+    target: Path = argument("OUT", "The data file to write; its extension sets the format."),
+    dtype: str = option(
+        "TYPE", "The number type for text input: float64 is exact, float32 takes half the memory.", default="float64"
+    ),
+    missing: str = ABSENT,
     *,
     reader: DataReader,
 ) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rankwright.cli.engines import ChosenEngine, engine_option
+from rankwright.cli.engines import ChosenEngine
 from rankwright.cli.memory import MemoryLimit
-from rankwright.cli.options import check_one_of, naming_options
+from rankwright.cli.options import check_one_of, flag, naming_options, option, takes
 from rankwright.cli.output import opening, reading
 from rankwright.cli.progress import progress_bar, tell_reading
 from rankwright.data.table_columns import TableColumns
@@ -27,96 +24,6 @@ if TYPE_CHECKING:
 
 DATA_HELP = "text, CSV, JSON lines (all plain or gzip) or Parquet"
 _COLUMNS = "In CSV, JSON lines or Parquet"
-
-
-def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say how to read data. It is called with all of them as ``reader``."""
-    return _with_reader(command, _data_options)
-
-
-def reads_data_anywhere(command: Callable[..., None]) -> Callable[..., None]:
-    """The same for a command whose data may be on a cluster."""
-    return _with_reader(command, _data_options, engine_option)
-
-
-def _with_reader(command: Callable[..., None], *signatures: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(command)
-    def with_options(**options: Any) -> None:
-        engine = ChosenEngine.of(options.pop("engine", "local"))
-        given = {name: options.pop(name) for name in _DATA_OPTIONS}
-        columns = TableColumns.of(
-            label=given["label"],
-            qid=given["qid"],
-            doc=given["doc"],
-            features=_names("--features", given["features"]),
-            one_hot=_names("--one-hot", given["one_hot"]),
-        )
-        limit = MemoryLimit.of(given["memory"], given["cache"], given["sort"])
-        command(reader=DataReader(columns, given["column_description"], limit, engine), **options)
-
-    own = inspect.signature(command, eval_str=True)
-    parameters = [parameter for name, parameter in own.parameters.items() if name != "reader"]
-    for more in signatures:
-        parameters += inspect.signature(more, eval_str=True).parameters.values()
-    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_options
-
-
-def _data_options(
-    *,
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help=f"{_COLUMNS}: the column with the grades.")
-    ] = None,
-    qid: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the query ids.")] = None,
-    doc: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the document ids.")] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST", help="The feature columns: bm25,click* uses only these; -price uses all but price."
-        ),
-    ] = None,
-    one_hot: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Text columns to encode: each distinct value becomes a 0/1 feature."),
-    ] = None,
-    column_description: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CatBoost's column description, for a table without a header line."),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIMIT",
-            help="Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
-            "of the memory that is free.",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="The folder for what is read part by part; by default, that of the data file."
-        ),
-    ] = None,
-    sort: Annotated[
-        bool,
-        typer.Option("--sort", help="If data are read part by part: bring rows of a query together by a sort on disk."),
-    ] = False,
-) -> None:
-    """Only its signature counts."""
-
-
-_DATA_OPTIONS = tuple(inspect.signature(_data_options).parameters)
-
-
-def _names(option: str, text: str | None) -> tuple[str, ...] | None:
-    """A list of names, separated by commas."""
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise ParameterError(f"{option}: {text!r} contains an empty name")
-    return names
 
 
 @dataclass(frozen=True)
@@ -140,52 +47,31 @@ class DataReader:
 
         Of text, numbers have this type, and what a line leaves out is "zero" or "nan".
         """
-        from rankwright.data.streams.opening import data_files
+        from rankwright.data.files import read_asked
+        from rankwright.data.streams.opening import data_files, open_asked
 
         check_one_of(("float32", "float64"), dtype=dtype)
         check_one_of(("zero", "nan"), missing=missing)
         with opening(path), naming_options(*_DATA_OPTIONS):
             is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
             files = [path] if is_pipe else data_files(path)
+            how: dict[str, Any] = {"dtype": dtype, "missing": missing, "column_description": self.description}
             if self.engine is not None:
-                return self._on_cluster(self.engine, path, files, dtype, missing)
+                return self._on_cluster(self.engine, path, files, **how)
             is_exceeded = not is_pipe and self.memory.is_exceeded(path, files)
             if files == [path] and not is_exceeded:
-                return self._read(path, dtype, missing)
-            queries = self._opened(path, files, dtype, missing)
+                with reading(path):
+                    return read_asked(path, self.columns, **how)
+            limit: dict[str, Any] = {"memory": self.memory.limit, "cache": self.memory.cache, "sort": self.memory.sort}
+            with progress_bar(f"reading {path.name} (bytes)") as progress:
+                queries = open_asked(files, self.columns, **limit, **how, progress=progress).watched(tell_reading)
             return queries if is_exceeded else queries.in_memory()
 
-    def _read(self, path: Path, dtype: str | None, missing: Any) -> Queries:
-        from rankwright.data.files import read_asked
-
-        with reading(path):
-            return read_asked(path, self.columns, dtype=dtype, missing=missing, column_description=self.description)
-
-    def _opened(self, path: Path, files: list[Path], dtype: str | None, missing: Any) -> StreamedQueries:
-        from rankwright.data.streams.opening import open_asked
-
-        with progress_bar(f"reading {path.name} (bytes)") as progress:
-            opened = open_asked(
-                files,
-                self.columns,
-                memory=self.memory.limit,
-                cache=self.memory.cache,
-                sort=self.memory.sort,
-                dtype=dtype,
-                missing=missing,
-                column_description=self.description,
-                progress=progress,
-            )
-        return opened.watched(tell_reading)
-
-    def _on_cluster(
-        self, engine: ChosenEngine, path: Path, files: list[Path], dtype: str | None, missing: Any
-    ) -> StreamedQueries:
+    def _on_cluster(self, engine: ChosenEngine, path: Path, files: list[Path], **how: Any) -> StreamedQueries:
         from rankwright.clusters.loading import Reading
 
-        read = Reading(self.columns, dtype, missing, self.description)
         with progress_bar(f"reading {path.name} on {engine.name}"):
-            return engine.load(files, read, self.memory).watched(tell_reading)
+            return engine.load(files, Reading(self.columns, **how), self.memory).watched(tell_reading)
 
     def with_features_of(self, names: Iterable[str]) -> DataReader:
         """The same, but exactly these features, as far as a file has them; columns of text are encoded as they were."""
@@ -227,6 +113,66 @@ class DataReader:
         for role, queries in read.items():
             _check_features(files[role], queries, files["train"], read["train"])
         return read
+
+
+def _reader(
+    *,
+    label: str | None = option("COLUMN", f"{_COLUMNS}: the column with the grades."),
+    qid: str | None = option("COLUMN", "The column with the query ids."),
+    doc: str | None = option("COLUMN", "The column with the document ids."),
+    features: str | None = option(
+        "LIST", "The feature columns: bm25,click* uses only these; -price uses all but price."
+    ),
+    one_hot: str | None = option("LIST", "Text columns to encode: each distinct value becomes a 0/1 feature."),
+    column_description: Path | None = option(
+        "FILE", "CatBoost's column description, for a table without a header line."
+    ),
+    memory: str | None = option(
+        "LIMIT",
+        "Read data that take more than this, such as 4GB or 500MB, part by part from disk; by default, half "
+        "of the memory that is free.",
+    ),
+    cache: Path | None = option("DIR", "The folder for what is read part by part; by default, that of the data file."),
+    sort: bool = flag("--sort", "If data are read part by part: bring rows of a query together by a sort on disk."),
+) -> DataReader:
+    """What reads data as these options say."""
+    columns = TableColumns.of(
+        label=label,
+        qid=qid,
+        doc=doc,
+        features=_names("--features", features),
+        one_hot=_names("--one-hot", one_hot),
+    )
+    return DataReader(columns, column_description, MemoryLimit.of(memory, cache, sort))
+
+
+def _names(option: str, text: str | None) -> tuple[str, ...] | None:
+    """A list of names, separated by commas."""
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ParameterError(f"{option}: {text!r} contains an empty name")
+    return names
+
+
+def _reader_anywhere(
+    *,
+    engine: str = option(
+        "local|dask|dask=ADDRESS",
+        "Where to hold and work on the data: in this process; on Dask workers, one for each processor of this machine; "
+        "or on the cluster of the Dask scheduler at ADDRESS. Workers read the files themselves.",
+        default="local",
+    ),
+    reader: DataReader,
+) -> DataReader:
+    """The same on a cluster, if one is asked for."""
+    return replace(reader, engine=ChosenEngine.of(engine))
+
+
+reads_data = takes("reader", of=_reader)
+reads_data_anywhere = takes("reader", of=reads_data(_reader_anywhere))
+_DATA_OPTIONS = tuple(inspect.signature(_reader).parameters)
 
 
 def _check_features(path: Path, queries: Any, train_path: Path, train: Any) -> None:

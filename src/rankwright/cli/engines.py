@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.errors import DataError, ParameterError
 
@@ -15,20 +13,6 @@ if TYPE_CHECKING:
     from rankwright.cli.memory import MemoryLimit
     from rankwright.clusters.loading import Reading
     from rankwright.clusters.queries import ClusterQueries
-
-
-def engine_option(
-    *,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="local|dask|dask=ADDRESS",
-            help="Where to hold and work on the data: in this process; on Dask workers, one for each processor of this "
-            "machine; or on the cluster of the Dask scheduler at ADDRESS. Workers read the files themselves.",
-        ),
-    ] = "local",
-) -> None:
-    """Only its signature counts."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.engines import check_row_order
+from rankwright.cli.options import argument, flag, option
 from rankwright.cli.output import (
     check_output,
     print_json,
@@ -29,30 +28,18 @@ if TYPE_CHECKING:
 
 @reads_data_anywhere
 def evaluate(
-    scores: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCORES", help="One score per line, in the order of the rows of DATA; plain text or gzip."
-        ),
-    ],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The judged documents: {DATA_HELP}.")],
-    measures: Annotated[
-        str, typer.Option(metavar="LIST", help="Measures, separated by commas: ndcg@10,map,err@20,p@5 …")
-    ] = "ndcg@10,map",
-    convention: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The tool whose definition to use: default, letor4, mslr, trec_eval, sklearn, lightgbm or xgboost.",
-        ),
-    ] = "default",
-    per_query: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write each query's values here: CSV, or JSON lines if FILE ends in .jsonl."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    scores: Path = argument("SCORES", "One score per line, in the order of the rows of DATA; plain text or gzip."),
+    data: Path = argument("DATA", f"The judged documents: {DATA_HELP}."),
+    measures: str = option("LIST", "Measures, separated by commas: ndcg@10,map,err@20,p@5 …", default="ndcg@10,map"),
+    convention: str = option(
+        "NAME",
+        "The tool whose definition to use: default, letor4, mslr, trec_eval, sklearn, lightgbm or xgboost.",
+        default="default",
+    ),
+    per_query: Path | None = option(
+        "FILE", "Also write each query's values here: CSV, or JSON lines if FILE ends in .jsonl."
+    ),
+    as_json: bool = flag("--json", "Print JSON instead of a table."),
     *,
     reader: DataReader,
 ) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data
-from rankwright.cli.options import Convention, check_at_least
+from rankwright.cli.options import CONVENTION, argument, check_at_least, flag, option
 from rankwright.cli.output import print_json, print_table, working
 from rankwright.errors import ParameterError
 
@@ -25,31 +23,17 @@ _IN_MEMORY = (
 
 @reads_data
 def explain(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help=f"A file with the query; its other queries show the usual values: {DATA_HELP}."
-        ),
-    ],
-    query: Annotated[str, typer.Option(metavar="ID", help="The query to explain.")],
-    document: Annotated[
-        str | None,
-        typer.Option(
-            metavar="D",
-            help="The document to explain: its id or its rank; or rank:3; or row:17 for a row of DATA, counted from 0.",
-        ),
-    ] = None,
-    to_rank: Annotated[
-        int | None, typer.Option(metavar="R", help="The rank that the document should reach; by default one place up.")
-    ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="The number of documents or features that a table shows.")] = 10,
-    measure: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The measure of the ranking: ndcg@10 (the default), map, err@20 …"),
-    ] = None,
-    convention: Convention = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
+    model: Path = argument("MODEL", "A model file, as `rankwright train` writes it."),
+    data: Path = argument("DATA", f"A file with the query; its other queries show the usual values: {DATA_HELP}."),
+    query: str = option("ID", "The query to explain.", default=...),
+    document: str | None = option(
+        "D", "The document to explain: its id or its rank; or rank:3; or row:17 for a row of DATA, counted from 0."
+    ),
+    to_rank: int | None = option("R", "The rank that the document should reach; by default one place up."),
+    top: int = option("N", "The number of documents or features that a table shows.", default=10),
+    measure: str | None = option("NAME", "The measure of the ranking: ndcg@10 (the default), map, err@20 …"),
+    convention: str = CONVENTION,
+    as_json: bool = flag("--json", "Print everything as JSON instead of tables."),
     *,
     reader: DataReader,
 ) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from rankwright.cli.data import read_model
-from rankwright.cli.options import check_one_of, option_of
+from rankwright.cli.options import argument, check_one_of, option, option_of
 from rankwright.cli.output import Exit, Failure, check_output, print_code, reading, writing
 from rankwright.errors import ParameterError, ParseError
 
@@ -19,57 +17,31 @@ _OPTIONS = ("name", "store", "feature_set", "table", "dialect", "nulls", "query_
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="TARGET",
-            help="The target format: solr, elasticsearch, opensearch, vespa, sql, onnx, ranklib or python.",
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of standard output.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of the model or rank profile; rankwright by default.")
-    ] = None,
-    features_map: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A JSON object that maps feature names to those of the target (vespa: expressions, ranklib: numbers).",
-        ),
-    ] = None,
-    store: Annotated[str | None, typer.Option(metavar="NAME", help="solr: the name of the feature store.")] = None,
-    feature_set: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="elasticsearch, opensearch: start with the request line for this feature set."
-        ),
-    ] = None,
-    table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="sql: the table or alias to put before column names.")
-    ] = None,
-    dialect: Annotated[
-        str | None, typer.Option(metavar="ansi|mysql", help="sql: how to quote names; ansi by default.")
-    ] = None,
-    nulls: Annotated[
-        str | None,
-        typer.Option(
-            metavar="model|zero|null",
-            help="sql: treat NULL as a missing value (model, the default), as 0 (zero), or make the score NULL (null).",
-        ),
-    ] = None,
-    query_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="sql: the column with query ids; needed if the model replaces missing values by query means.",
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None, typer.Option(metavar="float32|float64", help="onnx: the number type; float32 by default.")
-    ] = None,
+    model: Path = argument("MODEL", "A model file, as `rankwright train` writes it."),
+    to: str = option(
+        "TARGET",
+        "The target format: solr, elasticsearch, opensearch, vespa, sql, onnx, ranklib or python.",
+        default=...,
+    ),
+    out: Path | None = option("FILE", "Write to this file instead of standard output."),
+    name: str | None = option("NAME", "The name of the model or rank profile; rankwright by default."),
+    features_map: Path | None = option(
+        "FILE", "A JSON object that maps feature names to those of the target (vespa: expressions, ranklib: numbers)."
+    ),
+    store: str | None = option("NAME", "solr: the name of the feature store."),
+    feature_set: str | None = option(
+        "NAME", "elasticsearch, opensearch: start with the request line for this feature set."
+    ),
+    table: str | None = option("NAME", "sql: the table or alias to put before column names."),
+    dialect: str | None = option("ansi|mysql", "sql: how to quote names; ansi by default."),
+    nulls: str | None = option(
+        "model|zero|null",
+        "sql: treat NULL as a missing value (model, the default), as 0 (zero), or make the score NULL (null).",
+    ),
+    query_column: str | None = option(
+        "NAME", "sql: the column with query ids; needed if the model replaces missing values by query means."
+    ),
+    dtype: str | None = option("float32|float64", "onnx: the number type; float32 by default."),
 ) -> None:
     """Export a model to a search engine, a database or a runtime.
 
@@ -89,11 +61,11 @@ def export(
     check_one_of(TARGETS, to=to)
     values = (name, store, feature_set, table, dialect, nulls, query_column, dtype)
     options: dict[str, Any] = {
-        option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None
+        parameter: value for parameter, value in zip(_OPTIONS, values, strict=True) if value is not None
     }
-    for option in options:
-        if to not in takers_of(option):
-            raise ParameterError(f"{option_of(option)} is for {', '.join(takers_of(option))}, not for {to}")
+    for parameter in options:
+        if to not in takers_of(parameter):
+            raise ParameterError(f"{option_of(parameter)} is for {', '.join(takers_of(parameter))}, not for {to}")
     if to == "onnx" and out is None:
         raise ParameterError("--to onnx writes a binary file: add --out FILE")
     if out is not None:

@@ -6,14 +6,12 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.costs import read_costs
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.fit_folder import check_free, going_on, own_folder
-from rankwright.cli.options import Convention, naming_options
+from rankwright.cli.options import CONVENTION, argument, flag, naming_options, option
 from rankwright.cli.output import (
     check_output_folder,
     print_json,
@@ -39,69 +37,43 @@ _JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", 
 
 @reads_data_anywhere
 def fit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Judged documents: {DATA_HELP}.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; it is created if needed.")],
-    valid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Choose on these queries instead of by cross-validation.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Queries for the final results and the certificate.")
-    ] = None,
-    measure: Annotated[str, typer.Option(metavar="NAME", help="The measure: ndcg@10, map, err@20, p@5 …")] = "ndcg@10",
-    ranker: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Try only these: regression, rankrls, greedy-rankrls, ranksvm, order-preserving, structured.",
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Skip rankers that are not finished by then: 90, 90s, 5m or 1h.")
-    ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="The number of folds of cross-validation.")] = 5,
-    rule: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="best, or one-standard-error: the fewest features within one standard error of the best.",
-        ),
-    ] = "one-standard-error",
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FEATURE",
-            help="Compare with ranking by this feature alone (-NAME: lowest value first); by default the best feature.",
-        ),
-    ] = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CSV file with the columns feature and cost: prefer cheap features."),
-    ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Replace a missing value by the mean of all documents (mean), of its query (query-mean), or auto: by "
-            "the better of the two.",
-        ),
-    ] = "auto",
-    transform: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The transform of heavy-tailed features: log, quantile, none, or auto: the simplest that is as good. "
-            "Solr, Elasticsearch and OpenSearch support only none.",
-        ),
-    ] = "auto",
-    convention: Convention = "default",
-    delta: Annotated[
-        float, typer.Option(metavar="P", help="The probability that the certificate does not hold.")
-    ] = 0.05,
-    seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the folds.")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the results of another fit in the folder.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    data: Path = argument("DATA", f"Judged documents: {DATA_HELP}."),
+    out: Path = option("DIR", "The folder for the results; it is created if needed.", default=...),
+    valid: Path | None = option("FILE", "Choose on these queries instead of by cross-validation."),
+    test: Path | None = option("FILE", "Queries for the final results and the certificate."),
+    measure: str = option("NAME", "The measure: ndcg@10, map, err@20, p@5 …", default="ndcg@10"),
+    ranker: str | None = option(
+        "LIST", "Try only these: regression, rankrls, greedy-rankrls, ranksvm, order-preserving, structured."
+    ),
+    budget: str | None = option("TIME", "Skip rankers that are not finished by then: 90, 90s, 5m or 1h."),
+    folds: int = option("N", "The number of folds of cross-validation.", default=5),
+    rule: str = option(
+        "NAME",
+        "best, or one-standard-error: the fewest features whose difference from the best is within one standard error.",
+        default="one-standard-error",
+    ),
+    baseline: str | None = option(
+        "FEATURE",
+        "Compare with ranking by this feature alone (-NAME: lowest value first); by default the best feature.",
+    ),
+    costs: Path | None = option("FILE", "CSV file with the columns feature and cost: prefer cheap features."),
+    missing: str = option(
+        "NAME",
+        "Replace a missing value by the mean of all documents (mean), of its query (query-mean), or auto: by "
+        "the better of the two.",
+        default="auto",
+    ),
+    transform: str = option(
+        "NAME",
+        "The transform of heavy-tailed features: log, quantile, none, or auto: the simplest that is as good. "
+        "Solr, Elasticsearch and OpenSearch support only none.",
+        default="auto",
+    ),
+    convention: str = CONVENTION,
+    delta: float = option("P", "The probability that the certificate does not hold.", default=0.05),
+    seed: int = option("N", "The random seed of the folds.", default=0),
+    overwrite: bool = flag("--overwrite", "Replace the results of another fit in the folder."),
+    as_json: bool = flag("--json", "Print JSON instead of a table."),
     *,
     reader: DataReader,
 ) -> None:

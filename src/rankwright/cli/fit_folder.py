@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankwright.cli.output import Exit, Failure, writing_into
+from rankwright.cli.termination import Terminated
 
 if TYPE_CHECKING:
     from rankwright.fitting.work import Work
@@ -83,6 +84,6 @@ def going_on(work: Work) -> Iterator[None]:
         print(f"continuing an interrupted run: {work.n_finished} parts are finished", file=sys.stderr)
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Terminated):
         print(f"{work.n_finished} parts are finished: run the same command again to continue", file=sys.stderr)
         raise

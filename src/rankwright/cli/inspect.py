@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data
-from rankwright.cli.options import Absent
+from rankwright.cli.options import ABSENT, argument, flag
 from rankwright.cli.output import print_json, print_table, working
 
 
 @reads_data
 def inspect(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The data file: {DATA_HELP}.")],
-    missing: Absent = "zero",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    data: Path = argument("DATA", f"The data file: {DATA_HELP}."),
+    missing: str = ABSENT,
+    as_json: bool = flag("--json", "Print JSON instead of tables."),
     *,
     reader: DataReader,
 ) -> None:

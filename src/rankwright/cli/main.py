@@ -34,6 +34,7 @@ from rankwright.cli.predict import predict
 from rankwright.cli.reproduce import greedy_rankrls, large_margin, order_preserving
 from rankwright.cli.select import select
 from rankwright.cli.study import study_bounds
+from rankwright.cli.termination import Terminated, ended_by_sigterm
 from rankwright.cli.train import train
 from rankwright.cli.training_record import COMMAND_WORDS
 from rankwright.errors import ParameterError, RankwrightError
@@ -50,6 +51,7 @@ Exit codes:
    71  not enough memory
    73  an output file cannot be created
   130  interrupted
+  143  terminated
 """
 
 app = typer.Typer(
@@ -119,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without some letter is no reason to fail
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ended_by_sigterm():
         warnings.showwarning = _show_warning
         try:
             words = sys.argv[1:] if arguments is None else arguments
@@ -128,6 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = app(words, prog_name="rankwright", standalone_mode=False)
         except (KeyboardInterrupt, typer.Abort):
             code = Exit.INTERRUPTED
+        except Terminated:
+            return _report("terminated", Exit.TERMINATED)
         except (_UsageError, RankwrightError, Failure) as error:
             return _report(*_problem_and_code(error))
         except MemoryError as error:

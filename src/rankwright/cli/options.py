@@ -1,52 +1,80 @@
-"""Options that several commands share, checked; every error names the option."""
+"""How commands tell what they take; the options that several share, checked; every error names the option."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Any
 
 import typer
 
 from rankwright.errors import ParameterError
 
-Scale = Annotated[
-    str | None,
-    typer.Option(
-        "--scale",
-        metavar="spread|none",
-        help="spread (the default) trains on features divided by their spread within queries; none trains on the "
-        "features as they are, as papers do. In both cases the model takes unscaled features.",
-    ),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        "--missing",
-        metavar="mean|query-mean",
-        help="Replace a missing value by the feature's mean over all documents (mean, the default) or over the "
-        "documents of its query (query-mean).",
-    ),
-]
+
+def option(metavar: str, help: str, *names: str, default: Any = None) -> Any:
+    """An option of a command with a value, as the default of the parameter that takes it; ``...``: it must be given."""
+    return typer.Option(default, *names, metavar=metavar, help=help)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option without a value."""
+    return typer.Option(False, name, help=help)
+
+
+def argument(metavar: str, help: str, *, default: Any = ...) -> Any:
+    """An argument of a command, as the default of the parameter that takes it."""
+    return typer.Argument(default, metavar=metavar, help=help)
+
+
+def takes(name: str, of: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options that are parameters of a function, in the place of its own parameter of this name.
+
+    The command is called with what the function makes of them. It may itself be a function that makes something.
+    """
+    declared = inspect.signature(of, eval_str=True).parameters
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_options(**options: Any) -> Any:
+            made = of(**{option: options.pop(option) for option in declared})
+            return command(**{name: made}, **options)
+
+        own = inspect.signature(command, eval_str=True)
+        parameters = [
+            parameter
+            for one in own.parameters.values()
+            for parameter in (declared.values() if one.name == name else [one])
+        ]
+        with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return with_options
+
+    return decorate
+
+
 SCALES = ("spread", "none")
-Absent = Annotated[
-    str,
-    typer.Option(
-        "--missing",
-        metavar="zero|nan",
-        help="The value of features that a line of text leaves out. NULL is always missing (NaN).",
-    ),
-]
-Convention = Annotated[
-    str,
-    typer.Option(
-        "--convention",
-        metavar="NAME",
-        help="The tool whose definition of measures to use, as in `rankwright evaluate`.",
-    ),
-]
+SCALE = option(
+    "spread|none",
+    "spread (the default) trains on features divided by their spread within queries; none trains on the features as "
+    "they are, as papers do. In both cases the model takes unscaled features.",
+)
+FILLING = option(
+    "mean|query-mean",
+    "Replace a missing value by the feature's mean over all documents (mean, the default) or over the documents of its "
+    "query (query-mean).",
+)
+ABSENT = option(
+    "zero|nan",
+    "The value of features that a line of text leaves out. NULL is always missing (NaN).",
+    default="zero",
+)
+CONVENTION = option(
+    "NAME", "The tool whose definition of measures to use, as in `rankwright evaluate`.", default="default"
+)
 
 
 def check_one_of(known: Iterable[str], **options: str | None) -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -30,6 +30,7 @@ class Exit(IntEnum):
     NO_MEMORY = 71
     CANNOT_CREATE = 73
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class Failure(Exception):
@@ -40,38 +41,38 @@ class Failure(Exception):
         self.code = code
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> AbstractContextManager[None]:
     """While an input file is read: a spinner on a terminal, and a clear line if the file cannot be read."""
-    with _spinner(f"reading {path.name}"), _failing(f"cannot read {path}", Exit.NO_INPUT):
-        yield
+    return _watching(f"reading {path.name}", f"cannot read {path}", Exit.NO_INPUT)
 
 
-@contextmanager
-def opening(path: Path) -> Iterator[None]:
+def opening(path: Path) -> AbstractContextManager[None]:
     """The same while something else shows how far the work is: only the clear line."""
-    with _failing(f"cannot read {path}", Exit.NO_INPUT):
-        yield
+    return _failing(f"cannot read {path}", Exit.NO_INPUT)
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """While an output file is written: a spinner on a terminal, and a clear line if that cannot be done."""
-    with _spinner(f"writing {path.name}"), _failing(f"cannot write {path}", Exit.CANNOT_CREATE):
-        yield
+    return _watching(f"writing {path.name}", f"cannot write {path}", Exit.CANNOT_CREATE)
 
 
-@contextmanager
-def writing_into(folder: Path) -> Iterator[None]:
+def writing_into(folder: Path) -> AbstractContextManager[None]:
     """While files are written into a folder, and something else shows how far the work is: only the clear line."""
-    with _failing(f"cannot write into {folder}", Exit.CANNOT_CREATE):
-        yield
+    return _failing(f"cannot write into {folder}", Exit.CANNOT_CREATE)
+
+
+def working(what: str) -> AbstractContextManager[Any]:
+    """While something takes long: a spinner on a terminal."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.text import Text
+
+    return safe_console(stderr=True).status(Text(f"{what} …"))
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """While something takes long: a spinner on a terminal."""
-    with _spinner(what):
+def _watching(what: str, problem: str, code: Exit) -> Iterator[None]:
+    with working(what), _failing(problem, code):
         yield
 
 
@@ -83,14 +84,6 @@ def _failing(problem: str, code: Exit) -> Iterator[None]:
         raise
     except OSError as error:
         raise Failure(f"{problem}: {error.strerror or error}", code) from error
-
-
-def _spinner(what: str) -> Any:
-    if not sys.stderr.isatty():
-        return nullcontext()
-    from rich.text import Text
-
-    return safe_console(stderr=True).status(Text(f"{what} …"))
 
 
 def check_output(path: Path, *inputs: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
-
-import typer
+from typing import TYPE_CHECKING, TextIO
 
 from rankwright.cli.data import DATA_HELP, DataReader, about, for_features_of, read_model, reads_data_anywhere
 from rankwright.cli.engines import check_row_order
+from rankwright.cli.options import argument, option
 from rankwright.cli.output import check_output, print_text, working, writing_into
 
 if TYPE_CHECKING:
@@ -20,11 +19,9 @@ if TYPE_CHECKING:
 
 @reads_data_anywhere
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `rankwright train` writes it.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The documents: {DATA_HELP}.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the scores here instead of to standard output.")
-    ] = None,
+    model: Path = argument("MODEL", "A model file, as `rankwright train` writes it."),
+    data: Path = argument("DATA", f"The documents: {DATA_HELP}."),
+    out: Path | None = option("FILE", "Write the scores here instead of to standard output."),
     *,
     reader: DataReader,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from rankwright.cli.options import SCALES, check_at_least, check_one_of, option_of, parse_alphas
+from rankwright.cli.options import FILLING, SCALES, check_at_least, check_one_of, flag, option, option_of, parse_alphas
 from rankwright.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -25,6 +25,64 @@ RANKERS = {
 # Options whose parameters have another name.
 _PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
 _COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience")
+
+
+def ranker_options(
+    *,
+    alpha: str | None = option(
+        "LIST",
+        "Values of the regularisation λ to choose from: 1,2,4 or 2^-5..2^5; auto (the default) is the "
+        "ranker's own grid. A larger λ gives smaller weights.",
+    ),
+    rule: str | None = option(
+        "best|one-standard-error",
+        "Choose the best model (the default), or the simplest one whose difference from it is within one standard "
+        "error.",
+    ),
+    loss: str | None = option(
+        "NAME",
+        "ranksvm: squared-hinge, hinge, huber-hinge or logistic; "
+        "order-preserving: squared-hinge, huber-hinge or squared.",
+    ),
+    weights: str | None = option("NAME", "ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
+    margin: str | None = option("NAME", "ranksvm: unit or position."),
+    standardize: str | None = option("NAME", "order-preserving: ndcg, dcg, wpd or zero-one."),
+    cutoff: int | None = option(
+        "K", "order-preserving: only the top K ranks count; by default the cutoff of --measure."
+    ),
+    normalize: bool = flag("--normalize", "order-preserving: divide by the number of pairs in a query."),
+    solver: str | None = option(
+        "NAME",
+        "structured: bundle, cutting-plane, frank-wolfe, subgradient or conjugate-subgradient; "
+        "ranksvm, order-preserving: newton or sgd.",
+    ),
+    bound: str | None = option(
+        "convex|tight", "structured: which upper bound of 1 - measure to minimise; convex by default."
+    ),
+    position_weights: str | None = option(
+        "NAME|LIST",
+        "structured: linear, inverse-sqrt, discount, learned, or the weights of ranks 1, 2, … as 1,0.5,0.25.",
+    ),
+    rescale: str | None = option(
+        "margin|slack", "structured: use the loss of a ranking as its margin (the default) or as a factor of its slack."
+    ),
+    early_stopping: bool = flag("--early-stopping", "Stop when the measure on validation queries no longer improves."),
+    tol: float | None = option(
+        "X",
+        "ranksvm, order-preserving, structured: stop when the objective is at most this fraction above its "
+        "minimum (structured: also at most this fraction of the possible gain over w = 0).",
+    ),
+    max_iter: int | None = option("N", "ranksvm, order-preserving, structured: the largest number of solver steps."),
+    max_features: int | None = option(
+        "K", "greedy-rankrls: the largest number of features; by default 10, or all if fewer."
+    ),
+    rounds: int | None = option("N", "rankboost: most rounds; default 300."),
+    thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
+    patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
+    missing: str | None = FILLING,
+) -> dict[str, Any]:
+    """The options that are parameters of rankers; None and False for those not given."""
+    return locals()
 
 
 def ranker_class(name: str) -> Any:
@@ -48,9 +106,9 @@ def is_linear(ranker: str) -> bool:
 
 
 def ranker_parameters(
-    ranker: str, measures: str, convention: str, *, scale: str | None, has_valid: bool, **options: Any
+    ranker: str, measures: str, convention: str, options: dict[str, Any], *, scale: str | None, has_valid: bool
 ) -> dict[str, Any]:
-    """The parameters of a ranker from its options, as they were typed; None and False for those not given."""
+    """The parameters of a ranker from its options, as they were typed."""
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
     from rankwright.preparation.missing import MISSING

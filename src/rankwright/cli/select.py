@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from rankwright.cli.costs import read_costs
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.options import (
+    CONVENTION,
+    FILLING,
+    SCALE,
     SCALES,
-    Convention,
-    Missing,
-    Scale,
+    argument,
     check_at_least,
     check_one_of,
+    flag,
+    option,
     parse_alphas,
 )
 from rankwright.cli.output import check_output, print_json, print_table, writing
@@ -29,60 +30,37 @@ if TYPE_CHECKING:
 
 @reads_data_anywhere
 def select(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
-    valid: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Measure on these queries; by default by leave-query-out on the training data."
-        ),
-    ] = None,
-    max_features: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="The largest number of features to select; by default 10, or all if there are fewer."
-        ),
-    ] = None,
-    alpha: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST", help="Values of the regularisation λ to choose from, such as 1,2,4; auto is 2^0..2^10."
-        ),
-    ] = "auto",
-    measures: Annotated[
-        str, typer.Option(metavar="LIST", help="Measures, separated by commas; the first one chooses.")
-    ] = "ndcg@10,map",
-    convention: Convention = "default",
-    rule: Annotated[
-        str,
-        typer.Option(
-            metavar="best|one-standard-error",
-            help="Choose the best step, or the step with the fewest features within one standard error of the best.",
-        ),
-    ] = "best",
-    costs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="CSV file with the columns feature (number or name) and cost, a row per feature."
-        ),
-    ] = None,
-    floating: Annotated[bool, typer.Option("--floating", help="Drop selected features again if that helps.")] = False,
-    criterion: Annotated[
-        str,
-        typer.Option(metavar="squared-error|MEASURE", help="What each step improves, by leave-query-out."),
-    ] = "squared-error",
-    candidates: Annotated[
-        int | None, typer.Option(metavar="N", help="Consider only N random features in each step.")
-    ] = None,
-    scale: Scale = None,
-    missing: Missing = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="The random seed, for repeatable results.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write all steps for every alpha here: CSV or JSON, by the extension of FILE."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    data: Path = argument("DATA", f"The training data: {DATA_HELP}."),
+    valid: Path | None = option(
+        "FILE", "Measure on these queries; by default by leave-query-out on the training data."
+    ),
+    max_features: int | None = option(
+        "K", "The largest number of features to select; by default 10, or all if there are fewer."
+    ),
+    alpha: str = option(
+        "LIST", "Values of the regularisation λ to choose from, such as 1,2,4; auto is 2^0..2^10.", default="auto"
+    ),
+    measures: str = option("LIST", "Measures, separated by commas; the first one chooses.", default="ndcg@10,map"),
+    convention: str = CONVENTION,
+    rule: str = option(
+        "best|one-standard-error",
+        "Choose the best step, or the one with the fewest features whose difference from the best is within one "
+        "standard error.",
+        default="best",
+    ),
+    costs: Path | None = option(
+        "FILE", "CSV file with the columns feature (number or name) and cost, a row per feature."
+    ),
+    floating: bool = flag("--floating", "Drop selected features again if that helps."),
+    criterion: str = option(
+        "squared-error|MEASURE", "What each step improves, by leave-query-out.", default="squared-error"
+    ),
+    candidates: int | None = option("N", "Consider only N random features in each step."),
+    scale: str | None = SCALE,
+    missing: str | None = FILLING,
+    seed: int | None = option("N", "The random seed, for repeatable results."),
+    out: Path | None = option("FILE", "Write all steps for every alpha here: CSV or JSON, by the extension of FILE."),
+    as_json: bool = flag("--json", "Print JSON instead of tables."),
     *,
     reader: DataReader,
 ) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data
-from rankwright.cli.options import check_at_least
+from rankwright.cli.options import argument, check_at_least, flag, option
 from rankwright.cli.output import check_output_folder, print_json, print_lines, print_table, writing
 from rankwright.cli.progress import progress_bar
 from rankwright.errors import ParameterError
@@ -22,23 +20,14 @@ _FILES = ("bounds.csv", "bounds.svg")
 
 @reads_data
 def study_bounds(
-    data: Annotated[
-        Path | None,
-        typer.Argument(metavar="[DATA]", help=f"Judged documents: {DATA_HELP}. By default, synthetic data."),
-    ] = None,
-    measure: Annotated[str, typer.Option(metavar="NAME", help="ndcg, ndcg@K or map.")] = "ndcg@10",
-    sizes: Annotated[
-        str | None, typer.Option(metavar="LIST", help="The numbers of training queries to try, such as 100,1000,10000.")
-    ] = None,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", help="How many random samples of training queries to draw for each size.")
-    ] = 3,
-    delta: Annotated[float, typer.Option(metavar="P", help="The probability that a bound does not hold.")] = 0.05,
-    seed: Annotated[int, typer.Option(metavar="N", help="The random seed.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write bounds.csv and bounds.svg into this folder.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    data: Path | None = argument("[DATA]", f"Judged documents: {DATA_HELP}. By default, synthetic data.", default=None),
+    measure: str = option("NAME", "ndcg, ndcg@K or map.", default="ndcg@10"),
+    sizes: str | None = option("LIST", "The numbers of training queries to try, such as 100,1000,10000."),
+    repeats: int = option("N", "How many random samples of training queries to draw for each size.", default=3),
+    delta: float = option("P", "The probability that a bound does not hold.", default=0.05),
+    seed: int = option("N", "The random seed.", default=0),
+    out: Path | None = option("DIR", "Write bounds.csv and bounds.svg into this folder."),
+    as_json: bool = flag("--json", "Print JSON instead of tables."),
     *,
     reader: DataReader,
 ) -> None:

@@ -7,16 +7,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
-from rankwright.cli.options import Convention, Missing, Scale
+from rankwright.cli.options import CONVENTION, SCALE, argument, flag, option, takes
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
 from rankwright.cli.preparing import most_features, prepared
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.ranker_options import RANKERS, is_linear, ranker_class, ranker_parameters
+from rankwright.cli.ranker_options import RANKERS, is_linear, ranker_class, ranker_options, ranker_parameters
 from rankwright.cli.training_record import command_text, data_records, digests_of
 
 if TYPE_CHECKING:
@@ -27,133 +25,27 @@ _ITERATIVE = ("ranksvm", "order-preserving", "structured")
 
 
 @reads_data_anywhere
+@takes("options", of=ranker_options)
 def train(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"The training data: {DATA_HELP}.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the model here, as JSON.")],
-    ranker: Annotated[str, typer.Option(metavar="NAME", help=f"What to train: {', '.join(RANKERS)}.")] = "ranksvm",
-    valid: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries.",
-        ),
-    ] = None,
-    measures: Annotated[
-        str,
-        typer.Option(
-            "--measure",
-            "--measures",
-            metavar="LIST",
-            help="Measures, separated by commas. The first one chooses the model, and structured optimises it: ndcg "
-            "or map.",
-        ),
-    ] = "ndcg@10",
-    alpha: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Values of the regularisation λ to choose from: 1,2,4 or 2^-5..2^5; auto (the default) is the "
-            "ranker's own grid. A larger λ gives smaller weights.",
-        ),
-    ] = None,
-    convention: Convention = "default",
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            metavar="best|one-standard-error",
-            help="Choose the best model (the default), or the simplest one within one standard error of the best.",
-        ),
-    ] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="ranksvm: squared-hinge, hinge, huber-hinge or logistic; "
-            "order-preserving: squared-hinge, huber-hinge or squared.",
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
-    ] = None,
-    margin: Annotated[str | None, typer.Option(metavar="NAME", help="ranksvm: unit or position.")] = None,
-    standardize: Annotated[
-        str | None, typer.Option(metavar="NAME", help="order-preserving: ndcg, dcg, wpd or zero-one.")
-    ] = None,
-    cutoff: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="order-preserving: only the top K ranks count; by default the cutoff of --measure."
-        ),
-    ] = None,
-    normalize: Annotated[
-        bool, typer.Option("--normalize", help="order-preserving: divide by the number of pairs in a query.")
-    ] = False,
-    solver: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="structured: bundle, cutting-plane, frank-wolfe, subgradient or conjugate-subgradient; "
-            "ranksvm, order-preserving: newton or sgd.",
-        ),
-    ] = None,
-    bound: Annotated[
-        str | None,
-        typer.Option(
-            metavar="convex|tight", help="structured: which upper bound of 1 - measure to minimise; convex by default."
-        ),
-    ] = None,
-    position_weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|LIST",
-            help="structured: linear, inverse-sqrt, discount, learned, or the weights of ranks 1, 2, … as 1,0.5,0.25.",
-        ),
-    ] = None,
-    rescale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="margin|slack",
-            help="structured: use the loss of a ranking as its margin (the default) or as a factor of its slack.",
-        ),
-    ] = None,
-    early_stopping: Annotated[
-        bool, typer.Option("--early-stopping", help="Stop when the measure on validation queries no longer improves.")
-    ] = False,
-    tol: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="ranksvm, order-preserving, structured: stop when the objective is at most this fraction above its "
-            "minimum (structured: also at most this fraction of the possible gain over w = 0).",
-        ),
-    ] = None,
-    max_iter: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="ranksvm, order-preserving, structured: the largest number of solver steps."),
-    ] = None,
-    max_features: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="greedy-rankrls: the largest number of features; by default 10, or all if fewer."
-        ),
-    ] = None,
-    rounds: Annotated[int | None, typer.Option(metavar="N", help="rankboost: most rounds; default 300.")] = None,
-    thresholds: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="rankboost: the largest number of thresholds per feature; by default 255."),
-    ] = None,
-    patience: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="rankboost: stop after N rounds without improvement on validation queries."),
-    ] = None,
-    scale: Scale = None,
-    missing: Missing = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print every iteration to standard error even if it is not a terminal.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
+    data: Path = argument("DATA", f"The training data: {DATA_HELP}."),
+    out: Path = option("FILE", "Write the model here, as JSON.", default=...),
+    ranker: str = option("NAME", f"What to train: {', '.join(RANKERS)}.", default="ranksvm"),
+    valid: Path | None = option(
+        "FILE", "Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries."
+    ),
+    measures: str = option(
+        "LIST",
+        "Measures, separated by commas. The first one chooses the model, and structured optimises it: ndcg or map.",
+        "--measure",
+        "--measures",
+        default="ndcg@10",
+    ),
+    convention: str = CONVENTION,
+    options: dict[str, Any],
+    scale: str | None = SCALE,
+    verbose: bool = flag("--verbose", "Print every iteration to standard error even if it is not a terminal."),
+    as_json: bool = flag("--json", "Print JSON instead of a table."),
     reader: DataReader,
 ) -> None:
     """Train a ranker, and write it to a model file.
@@ -178,45 +70,20 @@ def train(
     from rankwright.models.prepared import model_of_features
     from rankwright.selection.search import search
 
-    parameters = ranker_parameters(
-        ranker,
-        measures,
-        convention,
-        scale=scale,
-        has_valid=valid is not None,
-        alpha=alpha,
-        rule=rule,
-        loss=loss,
-        weights=weights,
-        margin=margin,
-        standardize=standardize,
-        cutoff=cutoff,
-        normalize=normalize,
-        solver=solver,
-        bound=bound,
-        position_weights=position_weights,
-        rescale=rescale,
-        early_stopping=early_stopping,
-        tol=tol,
-        max_iter=max_iter,
-        max_features=max_features,
-        rounds=rounds,
-        thresholds=thresholds,
-        patience=patience,
-        missing=missing,
-    )
+    parameters = ranker_parameters(ranker, measures, convention, options, scale=scale, has_valid=valid is not None)
     check_output(out, *(path for path in (data, valid) if path is not None))
     files = {"train": data, **({} if valid is None else {"valid": valid})}
     with digests_of(files) as digests:
         read = reader.read_training(files)
-    by, trained = prepared(read, scale, missing) if is_linear(ranker) else (None, read)
+    by, trained = prepared(read, scale, options["missing"]) if is_linear(ranker) else (None, read)
     queries, held_out = trained["train"], trained.get("valid")
     if ranker == "greedy-rankrls":
-        sizes = range(1, most_features(max_features, read["train"], data) + 1)
+        sizes = range(1, most_features(options["max_features"], read["train"], data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
     learner = ranker_class(ranker)(**parameters)
     on_valid = str(parameters["measures"][0]) if valid else None
-    with _watching(ranker, on_valid, has_gap=bound != "tight", verbose=verbose) as watcher, _warning_by_report():
+    watching = _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose)
+    with watching as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
     report = report_of(learner, by)
     for problem in report.problems():

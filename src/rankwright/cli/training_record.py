@@ -54,8 +54,8 @@ def data_records(
 def digests_of(files: Mapping[str, Path]) -> Iterator[dict[str, str | None]]:
     """SHA-256 of files, true of all that is read from them in the block: if one changes until its end, it is refused.
 
-    A pipe can be read only once, and has None. Of the files of a folder or pattern it is that of their digests. A file of
-    group sizes beside a data file stands under `groups_of` its role.
+    A pipe can be read only once, and has None. Of the files of a folder or pattern it is that of their digests. A file
+    of group sizes beside a data file stands under `groups_of` its role.
     """
     digests: dict[str, str | None] = {}
     with ExitStack() as watched:
@@ -80,8 +80,7 @@ def _watched_digest_of_all(path: Path, watched: ExitStack) -> str | None:
 
 def _watched_digest(path: Path, watched: ExitStack) -> str:
     watched.enter_context(told_if_changed(path))
-    with reading(path):
-        return file_digest(path)
+    return file_digest(path)
 
 
 def groups_of(role: str) -> str:
@@ -95,5 +94,5 @@ def groups_of(role: str) -> str:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content."""
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -93,10 +93,6 @@ class TrainingReport:
         return int(self.by.used_features(self.by.of_ranking(self.ranker.coef_)).sum())
 
     @property
-    def _n_features(self) -> int:
-        return int(self.ranker.n_features_in_) if self.by is None else self.by.n_features
-
-    @property
     def _has_certificate(self) -> bool:
         """Whether training minimised an objective step by step, and knows how far it got."""
         return hasattr(self.ranker, "gap_")
@@ -146,10 +142,11 @@ class TrainingReport:
 
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
+        n_features = ranker.n_features_in_ if self.by is None else self.by.n_features
         return [
             ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)} (regularisation λ)"),
             *(self._objective_lines() if self._has_certificate else []),
-            ("features", f"{self._features_used:,} of {self._n_features:,} with a weight"),
+            ("features", f"{self._features_used:,} of {n_features:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
         ]
 
@@ -242,19 +239,10 @@ class StructuredReport(TrainingReport):
     """The same of a fitted `StructuredRanker`, and what is known of its bound."""
 
     @property
-    def _is_convex(self) -> bool:
-        return bool(self.ranker.bound == "convex")
-
-    @property
     def _argmax_gap(self) -> float:
         """By how much the objective can be above what was found of it; 0 where that is rounding."""
         unsure = float(self.ranker.argmax_gap_)
         return unsure if unsure > _ROUNDING * self.ranker.objective_ else 0.0
-
-    @property
-    def _most_gain(self) -> float:
-        """What weights can gain at most over w = 0."""
-        return float(self.ranker.gain_ + self.ranker.objective_ - self.ranker.lower_bound_)
 
     @property
     def _learned_positions(self) -> list[float] | None:
@@ -284,12 +272,11 @@ class StructuredReport(TrainingReport):
 
     def _objective_lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
-        if self._is_convex:
+        if ranker.bound == "convex":
             lines = [*super()._objective_lines(), ("lower bound", f"{ranker.lower_bound_:.8g} for any weights")]
             if not ranker.stays_at_center_:
-                lines.append(
-                    ("gained", f"{ranker.gain_:.4g} over zero weights; at most {self._most_gain:.4g} is possible")
-                )
+                most = ranker.gain_ + ranker.objective_ - ranker.lower_bound_
+                lines.append(("gained", f"{ranker.gain_:.4g} over zero weights; at most {most:.4g} is possible"))
         else:
             ended = "descent converged" if ranker.converged_ else "descent was stopped early"
             lines = [

@@ -47,7 +47,7 @@ class Reading:
     asked: TableColumns
     dtype: Any = None
     missing: Literal["zero", "nan"] = "zero"
-    description: Any = None
+    column_description: Any = None
     zero_based: bool | Literal["auto"] = "auto"
 
     def of(self, data: Any, name: str) -> Read:
@@ -58,9 +58,9 @@ class Reading:
                 queries = as_queries(data, self.asked, name)
                 assert isinstance(queries, Queries)
                 return Read(queries)
-            if self.description is None and kind_of_file(data) == "text":
+            if self.column_description is None and kind_of_file(data) == "text":
                 return self._of_text(data)
-            return Read(read_asked(data, self.asked, column_description=self.description))
+            return Read(read_asked(data, self.asked, column_description=self.column_description))
 
     def _of_text(self, path: str | os.PathLike[str]) -> Read:
         refuse_columns_of_text(path, self.asked)

@@ -8,7 +8,9 @@ import numpy as np
 
 from rankwright.data import centred_dense_kernels as kernels
 from rankwright.data.centred import CentredQueries, Moments, QueryMoments
+from rankwright.data.part import Part
 from rankwright.machine.blas import one_thread_per_call
+from rankwright.machine.runs import runs_of_queries
 from rankwright.types import Array, Columns
 
 # Rows that are centred together: a block of them stays in a core's cache between centring and multiplying.
@@ -22,22 +24,23 @@ class DenseQueries(CentredQueries):
 
     products_per_pass = _PRODUCTS_PER_PASS
 
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._documents = (self.x, self.rows, self.offsets)
+
     def _blocks(self, first: int, last: int) -> Iterator[Array]:
         """[X̂ ŷ] of queries first … last − 1, a block of rows at a time; each block is valid until the next."""
         n, offsets = self.n_features, self.offsets
         buffer = np.empty((_ROWS_PER_BLOCK, n + 1))
-        while first < last:
-            stop = int(np.searchsorted(offsets, offsets[first] + _ROWS_PER_BLOCK, side="right")) - 1
-            stop = min(max(stop, first + 1), last)
-            means = np.empty((stop - first, n))
-            kernels.means(self.x, self.rows, offsets, first, stop, means)
-            for begin in range(int(offsets[first]), int(offsets[stop]), _ROWS_PER_BLOCK):  # a long query: many blocks
+        for start, stop in runs_of_queries(offsets, _ROWS_PER_BLOCK, first, last):
+            means = np.empty((stop - start, n))
+            kernels.means(self._documents, start, stop, means)
+            for begin in range(int(offsets[start]), int(offsets[stop]), _ROWS_PER_BLOCK):  # a long query: many blocks
                 end = min(begin + _ROWS_PER_BLOCK, int(offsets[stop]))
                 block = buffer[: end - begin]
-                kernels.centre_rows(self.x, self.rows, offsets, first, means, begin, end, block)
+                kernels.centre_rows(self._documents, start, means, begin, end, block)
                 block[:, n] = self.target[begin:end]
                 yield block
-            first = stop
 
     def _sum_over_blocks(self, shape: tuple[int, ...], write_term: Callable[[Array, Array], object]) -> Array:
         """Σ over blocks [X̂ ŷ] of what ``write_term(block, out)`` writes, in one pass."""
@@ -84,52 +87,40 @@ class DenseQueries(CentredQueries):
         """Centred into fresh memory."""
         begin, end = int(self.offsets[q]), int(self.offsets[q + 1])
         mean, block = np.empty((1, self.n_features)), np.empty((end - begin, self.n_features))
-        kernels.means(self.x, self.rows, self.offsets, q, q + 1, mean)
-        kernels.centre_rows(self.x, self.rows, self.offsets, q, mean, begin, end, block)
+        kernels.means(self._documents, q, q + 1, mean)
+        kernels.centre_rows(self._documents, q, mean, begin, end, block)
         return block, mean[0]
 
     def query_moments(self) -> QueryMoments:
         """Also keeps the means, for `column_products`."""
         means = self._part.kept("query means", lambda: np.empty((self.n_queries, self.n_features)))
+        known = (self._documents, self.target)
         return self._moments_of(
-            self.n_features,
-            lambda first, last, squares, products: kernels.query_sums(
-                self.x, self.rows, self.offsets, self.target, first, last, means, squares, products
-            ),
+            self.n_features, lambda first, last, *moments: kernels.query_sums(*known, first, last, means, *moments)
         )
 
     def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Both columns are centred before they are multiplied, so that large offsets do no harm."""
-        means = self._part.kept("query means", self.means)
-        self._part.over_runs(
-            lambda first, last: kernels.column_products(
-                self.x, self.rows, self.offsets, means, columns, slots, first, last, out
-            )
-        )
+        known = (self._documents, self._part.kept("query means", self.means), columns, slots)
+        self._part.over_runs(lambda first, last: kernels.column_products(*known, first, last, out))
 
     def means(self) -> Array:
         """In the order of memory."""
         means = np.empty((self.n_queries, self.n_features))
-        self._part.over_runs(
-            lambda first, last: kernels.means(self.x, self.rows, self.offsets, first, last, means[first:last])
-        )
+        self._part.over_runs(lambda first, last: kernels.means(self._documents, first, last, means[first:last]))
         return means
 
     def block_products(self, selected: Columns, columns: Columns, out: Array) -> QueryMoments:
         """Reads these columns only."""
+        known = (self._documents, self.target, selected, columns)
         return self._moments_of(
-            len(columns),
-            lambda first, last, squares, products: kernels.block_products(
-                self.x, self.rows, self.offsets, self.target, selected, columns, first, last, out, squares, products
-            ),
+            len(columns), lambda first, last, *moments: kernels.block_products(*known, first, last, out, *moments)
         )
 
     def scores(self, columns: Columns, weights: Array) -> Array:
         """Reads these columns only."""
-        out = np.empty(self.n_documents)
-        self._part.over_runs(
-            lambda first, last: kernels.scores(self.x, self.rows, self.offsets, columns, weights, first, last, out)
-        )
+        known, out = (self._documents, columns, weights), np.empty(self.n_documents)
+        self._part.over_runs(lambda first, last: kernels.scores(*known, first, last, out))
         return out
 
     def total_squares(self) -> Array:
@@ -148,7 +139,5 @@ class DenseQueries(CentredQueries):
         self, residual: Array, weights: Array, total_rows: Array, totals: tuple[Array, Array], alpha: float
     ) -> Array:
         """All columns of every query."""
-        known = (self.x, self.rows, self.offsets, residual, weights, total_rows, *totals)
-        return self._part.sum_over_runs(
-            lambda first, last, out: kernels.back_fitting_errors(*known, alpha, first, last, out), (self.n_features,)
-        )
+        known = (self._documents, residual, (weights, total_rows, *totals), alpha)
+        return self._part.sum_over_runs(lambda *run: kernels.back_fitting_errors(*known, *run), (self.n_features,))

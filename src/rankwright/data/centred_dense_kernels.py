@@ -1,6 +1,7 @@
 """Compiled loops over dense features that are centred query by query while they are read: X̂_q = X_q − 1 x̄_qᵀ.
 
-A query's documents are ``rows[offsets[q]:offsets[q + 1]]``. Features may be float32; every sum is in float64.
+``documents`` are x, the rows of documents in it, and the offsets of queries: those of a query are
+``rows[offsets[q]:offsets[q + 1]]``. Features may be float32; every sum is in float64.
 Columns are centred before they are multiplied, so that large offsets cancel exactly where they should.
 """
 
@@ -15,14 +16,17 @@ from rankwright.machine.compile import kernel, summing_kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]
+Documents = tuple[Floats, Indices, Indices]
+Fitted = tuple[Floats, Floats, Floats, Floats]
 
 # Documents whose products are summed before they are added to a row of H: so the row is loaded and stored less often.
 _TOGETHER = 4
 
 
 @kernel
-def means(x: Floats, rows: Indices, offsets: Indices, first: int, last: int, out: Floats) -> None:
+def means(documents: Documents, first: int, last: int, out: Floats) -> None:
     """x̄_q of queries first … last − 1, written to out[0], out[1], …"""
+    x, rows, offsets = documents
     n = x.shape[1]
     for q in range(first, last):
         mean = out[q - first]
@@ -37,10 +41,9 @@ def means(x: Floats, rows: Indices, offsets: Indices, first: int, last: int, out
 
 
 @kernel
-def centre_rows(
-    x: Floats, rows: Indices, offsets: Indices, first: int, means: Floats, begin: int, end: int, out: Floats
-) -> None:
+def centre_rows(documents: Documents, first: int, means: Floats, begin: int, end: int, out: Floats) -> None:
     """The centred rows of documents begin … end − 1; query ``first`` has its mean in means[0]."""
+    x, rows, offsets = documents
     n = x.shape[1]
     q = first
     for d in range(begin, end):
@@ -53,21 +56,14 @@ def centre_rows(
 
 @summing_kernel
 def query_sums(
-    x: Floats,
-    rows: Indices,
-    offsets: Indices,
-    target: Floats,
-    first: int,
-    last: int,
-    out_means: Floats,
-    squares: Floats,
-    products: Floats,
+    documents: Documents, target: Floats, first: int, last: int, out_means: Floats, squares: Floats, products: Floats
 ) -> None:
     """For each query x̄_q, the diagonal of X̂_qᵀX̂_q, and X̂_qᵀŷ_q; a query is in the cache when it is read again."""
+    x, rows, offsets = documents
     n = x.shape[1]
     square, product = np.empty(n), np.empty(n)
     for q in range(first, last):
-        means(x, rows, offsets, q, q + 1, out_means[q : q + 1])
+        means(documents, q, q + 1, out_means[q : q + 1])
         mean = out_means[q]
         square[:] = 0
         product[:] = 0
@@ -83,17 +79,10 @@ def query_sums(
 
 @summing_kernel
 def column_products(
-    x: Floats,
-    rows: Indices,
-    offsets: Indices,
-    means: Floats,
-    columns: Indices,
-    slots: Indices,
-    first: int,
-    last: int,
-    out: Floats,
+    documents: Documents, means: Floats, columns: Indices, slots: Indices, first: int, last: int, out: Floats
 ) -> None:
     """out[slots[j], q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
+    x, rows, offsets = documents
     n = x.shape[1]
     centred, products = np.empty((_TOGETHER, n)), np.empty((len(columns), n))
     for q in range(first, last):
@@ -122,10 +111,9 @@ def _centre_together(x: Floats, rows: Indices, begin: int, end: int, mean: Float
 
 
 @kernel
-def scores(
-    x: Floats, rows: Indices, offsets: Indices, columns: Indices, weights: Floats, first: int, last: int, out: Floats
-) -> None:
+def scores(documents: Documents, columns: Indices, weights: Floats, first: int, last: int, out: Floats) -> None:
     """Σ_j x_{d,columns[j]} weights[q, j]: each query scored with weights of its own."""
+    x, rows, offsets = documents
     for q in range(first, last):
         for d in range(offsets[q], offsets[q + 1]):
             row = x[rows[d]]
@@ -137,9 +125,7 @@ def scores(
 
 @kernel
 def block_products(
-    x: Floats,
-    rows: Indices,
-    offsets: Indices,
+    documents: Documents,
     target: Floats,
     selected: Indices,
     columns: Indices,
@@ -150,6 +136,7 @@ def block_products(
     target_products: Floats,
 ) -> None:
     """For each query x̂_sᵀx̂_c of selected columns s and other columns c, and x̂_cᵀx̂_c and x̂_cᵀŷ."""
+    x, rows, offsets = documents
     both = np.concatenate((selected, columns))
     k = len(selected)
     mean, centred = np.empty(len(both)), np.empty(len(both))
@@ -176,20 +163,14 @@ def block_products(
 
 @kernel
 def back_fitting_errors(
-    x: Floats,
-    rows: Indices,
-    offsets: Indices,
-    residual: Floats,
-    weights: Floats,
-    total_rows: Floats,
-    total_squares: Floats,
-    total_products: Floats,
-    alpha: float,
-    first: int,
-    last: int,
-    out: Floats,
+    documents: Documents, residual: Floats, fitted: Fitted, alpha: float, first: int, last: int, out: Floats
 ) -> None:
-    """out_i += Σ_q t(t x̂_iᵀx̂_i − 2 x̂_iᵀr_q), t the weight of candidate i fitted to what the selected ones leave."""
+    """out_i += Σ_q t(t x̂_iᵀx̂_i − 2 x̂_iᵀr_q), t the weight of candidate i fitted to what the selected ones leave.
+
+    ``fitted`` are weights of the selected ones for each query, their rows of X̂ᵀX̂, its diagonal, and X̂ᵀŷ.
+    """
+    x, rows, offsets = documents
+    weights, total_rows, total_squares, total_products = fitted
     n = x.shape[1]
     mean, product, square, explained = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for q in range(first, last):

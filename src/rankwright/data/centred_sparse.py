@@ -23,7 +23,7 @@ class SparseQueries(CentredQueries):
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self._parts = (self.x.data, self.x.indices, self.x.indptr)
+        self._documents = (self.x.data, self.x.indices, self.x.indptr, self.rows, self.offsets)
 
     @property
     def _grouped(self) -> Any:
@@ -85,27 +85,20 @@ class SparseQueries(CentredQueries):
         """The query made dense, and centred."""
         begin, end = int(self.offsets[q]), int(self.offsets[q + 1])
         block = np.empty((end - begin, self.n_features))
-        kernels.densify_query(*self._parts, self.rows, begin, end, block)
+        kernels.densify_query(self._documents, begin, end, block)
         mean: Array = block.mean(axis=0)
         block -= mean
         return block, mean
 
     def query_moments(self) -> QueryMoments:
         """From stored entries; documents without one add x̄² each."""
-        return self._moments_of(
-            self.n_features,
-            lambda first, last, squares, products: kernels.query_sums(
-                *self._parts, self.rows, self.offsets, self.target, first, last, squares, products
-            ),
-        )
+        documents, target = self._documents, self.target
+        return self._moments_of(self.n_features, lambda *run: kernels.query_sums(documents, target, *run))
 
     def column_products(self, columns: Columns, slots: Columns, out: Array) -> None:
         """Columns b are centred, the others need not be."""
-        self._part.over_runs(
-            lambda first, last: kernels.column_products(
-                *self._parts, self.rows, self.offsets, columns, slots, first, last, out
-            )
-        )
+        known = (self._documents, columns, slots)
+        self._part.over_runs(lambda first, last: kernels.column_products(*known, first, last, out))
 
     def _places(self, columns: Columns) -> Columns:
         """Where each column of X stands among ``columns``, or −1."""
@@ -115,40 +108,22 @@ class SparseQueries(CentredQueries):
 
     def block_products(self, selected: Columns, columns: Columns, out: Array) -> QueryMoments:
         """Looks at all stored entries, and takes those of these columns."""
-        places, other_places = self._places(selected), self._places(columns)
+        places, other_places = (self._places(selected), len(selected)), (self._places(columns), len(columns))
+        known = (self._documents, self.target, places, other_places)
         return self._moments_of(
-            len(columns),
-            lambda first, last, squares, products: kernels.block_products(
-                *self._parts,
-                self.rows,
-                self.offsets,
-                self.target,
-                places,
-                len(selected),
-                other_places,
-                len(columns),
-                first,
-                last,
-                out,
-                squares,
-                products,
-            ),
+            len(columns), lambda first, last, *moments: kernels.block_products(*known, first, last, out, *moments)
         )
 
     def scores(self, columns: Columns, weights: Array) -> Array:
         """Looks at all stored entries, and takes those of these columns."""
-        places, out = self._places(columns), np.empty(self.n_documents)
-        self._part.over_runs(
-            lambda first, last: kernels.scores(*self._parts, self.rows, self.offsets, places, weights, first, last, out)
-        )
+        known, out = (self._documents, self._places(columns), weights), np.empty(self.n_documents)
+        self._part.over_runs(lambda first, last: kernels.scores(*known, first, last, out))
         return out
 
     def total_squares(self) -> Array:
         """Query by query: the sum has no more than n numbers."""
-        totals = self._part.sum_over_runs(
-            lambda first, last, out: kernels.add_squares(*self._parts, self.rows, self.offsets, first, last, out),
-            (self.n_features,),
-        )
+        documents = self._documents
+        totals = self._part.sum_over_runs(lambda *run: kernels.add_squares(documents, *run), (self.n_features,))
         self.check_finite(totals)
         return totals
 
@@ -161,7 +136,5 @@ class SparseQueries(CentredQueries):
         self, residual: Array, weights: Array, total_rows: Array, totals: tuple[Array, Array], alpha: float
     ) -> Array:
         """The columns that each query has entries of."""
-        known = (*self._parts, self.rows, self.offsets, residual, weights, total_rows, *totals)
-        return self._part.sum_over_runs(
-            lambda first, last, out: kernels.back_fitting_errors(*known, alpha, first, last, out), (self.n_features,)
-        )
+        known = (self._documents, residual, (weights, total_rows, *totals), alpha)
+        return self._part.sum_over_runs(lambda *run: kernels.back_fitting_errors(*known, *run), (self.n_features,))

@@ -1,6 +1,7 @@
 """Compiled loops over CSR features that are centred query by query while they are read: X̂_q = X_q − 1 x̄_qᵀ.
 
-A query's documents are ``rows[offsets[q]:offsets[q + 1]]``. Features may be float32; every sum is in float64.
+``documents`` are data, indices and indptr of CSR, the rows of documents in it, and the offsets of queries: those of a
+query are ``rows[offsets[q]:offsets[q + 1]]``. Features may be float32; every sum is in float64.
 For any centred v, Σ_d v_d x̂_di = Σ_d v_d x_di, so that only stored entries are looked at.
 """
 
@@ -15,22 +16,15 @@ from rankwright.machine.compile import kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]
+Documents = tuple[Floats, Indices, Indices, Indices, Indices]
+Places = tuple[Indices, int]
+Fitted = tuple[Floats, Floats, Floats, Floats]
 
 
 @kernel
-def query_sums(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    rows: Indices,
-    offsets: Indices,
-    target: Floats,
-    first: int,
-    last: int,
-    squares: Floats,
-    products: Floats,
-) -> None:
+def query_sums(documents: Documents, target: Floats, first: int, last: int, squares: Floats, products: Floats) -> None:
     """For each query the diagonal of X̂_qᵀX̂_q, and X̂_qᵀŷ_q; documents without an entry add x̄² each to the diagonal."""
+    data, indices, indptr, rows, offsets = documents
     mean, missing = np.empty(squares.shape[1]), np.empty(squares.shape[1])
     for q in range(first, last):
         square, product = squares[q], products[q]
@@ -53,10 +47,9 @@ def query_sums(
 
 
 @kernel
-def centred_column(
-    data: Floats, indices: Indices, indptr: Indices, rows: Indices, begin: int, end: int, column: int, out: Floats
-) -> float:
+def centred_column(documents: Documents, begin: int, end: int, column: int, out: Floats) -> float:
     """Write x̂_{d,column} for documents begin … end − 1, a whole query; returns the mean that was taken off."""
+    data, indices, indptr, rows, _ = documents
     mean = 0.0
     for d in range(begin, end):
         start, stop = indptr[rows[d]], indptr[rows[d] + 1]
@@ -76,19 +69,9 @@ def centred_column(
 
 
 @kernel
-def column_products(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    rows: Indices,
-    offsets: Indices,
-    columns: Indices,
-    slots: Indices,
-    first: int,
-    last: int,
-    out: Floats,
-) -> None:
+def column_products(documents: Documents, columns: Indices, slots: Indices, first: int, last: int, out: Floats) -> None:
     """out[slots[j], q] = X̂_qᵀ x̂_b for some columns b = columns[j] and each query: rows b of the query's Gram matrix."""
+    data, indices, indptr, rows, offsets = documents
     largest = 0
     for q in range(first, last):
         largest = max(largest, offsets[q + 1] - offsets[q])
@@ -97,7 +80,7 @@ def column_products(
         for j in range(len(columns)):
             products = out[slots[j], q]
             products[:] = 0
-            centred_column(data, indices, indptr, rows, offsets[q], offsets[q + 1], columns[j], factors)
+            centred_column(documents, offsets[q], offsets[q + 1], columns[j], factors)
             for d in range(offsets[q], offsets[q + 1]):
                 factor = factors[d - offsets[q]]
                 if factor != 0:
@@ -106,22 +89,12 @@ def column_products(
 
 
 @kernel
-def scores(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    rows: Indices,
-    offsets: Indices,
-    place_of_column: Indices,
-    weights: Floats,
-    first: int,
-    last: int,
-    out: Floats,
-) -> None:
+def scores(documents: Documents, place_of_column: Indices, weights: Floats, first: int, last: int, out: Floats) -> None:
     """Each query scored with weights of its own.
 
     place_of_column[i] is where column i has its weight, or −1.
     """
+    data, indices, indptr, rows, offsets = documents
     for q in range(first, last):
         for d in range(offsets[q], offsets[q + 1]):
             score = 0.0
@@ -133,10 +106,9 @@ def scores(
 
 
 @kernel
-def densify_query(
-    data: Floats, indices: Indices, indptr: Indices, rows: Indices, begin: int, end: int, out: Floats
-) -> None:
+def densify_query(documents: Documents, begin: int, end: int, out: Floats) -> None:
     """The documents begin … end − 1 as a dense block, not centred."""
+    data, indices, indptr, rows, _ = documents
     for d in range(begin, end):
         dense = out[d - begin]
         dense[:] = 0
@@ -146,16 +118,10 @@ def densify_query(
 
 @kernel
 def block_products(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    rows: Indices,
-    offsets: Indices,
+    documents: Documents,
     target: Floats,
-    place_of_selected: Indices,
-    n_selected: int,
-    place_of_column: Indices,
-    n_columns: int,
+    selected: Places,
+    columns: Places,
     first: int,
     last: int,
     products: Floats,
@@ -164,8 +130,11 @@ def block_products(
 ) -> None:
     """For each query x̂_sᵀx̂_c of selected columns s and other columns c, and x̂_cᵀx̂_c and x̂_cᵀŷ.
 
-    Places are positions in the block, or −1.
+    Places are positions in the block, or −1, and how many there are.
     """
+    data, indices, indptr, rows, offsets = documents
+    place_of_selected, n_selected = selected
+    place_of_column, n_columns = columns
     means, missing = np.empty(n_columns), np.empty(n_columns)
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
@@ -200,22 +169,13 @@ def block_products(
 
 
 @kernel
-def touch(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    rows: Indices,
-    begin: int,
-    end: int,
-    touched: Indices,
-    mean: Floats,
-    square: Floats,
-) -> int:
+def touch(documents: Documents, begin: int, end: int, touched: Indices, mean: Floats, square: Floats) -> int:
     """Mean and centred square of every column that documents begin … end − 1, a whole query, have entries of.
 
     Returns how many there are and writes them to ``touched``; ``mean`` and ``square`` must come as zeros there, and
     ``square`` must come and is left as 0 elsewhere.
     """
+    data, indices, indptr, rows, _ = documents
     n_touched = 0
     for d in range(begin, end):
         for e in range(indptr[rows[d]], indptr[rows[d] + 1]):
@@ -236,13 +196,12 @@ def touch(
 
 
 @kernel
-def add_squares(
-    data: Floats, indices: Indices, indptr: Indices, rows: Indices, offsets: Indices, first: int, last: int, out: Floats
-) -> None:
+def add_squares(documents: Documents, first: int, last: int, out: Floats) -> None:
     """out_i += x̂_iᵀx̂_i over queries first … last − 1."""
+    offsets = documents[4]
     mean, square, touched = np.zeros(len(out)), np.zeros(len(out)), np.empty(len(out), np.int64)
     for q in range(first, last):
-        n_touched = touch(data, indices, indptr, rows, offsets[q], offsets[q + 1], touched, mean, square)
+        n_touched = touch(documents, offsets[q], offsets[q + 1], touched, mean, square)
         for position in range(n_touched):
             i = touched[position]
             out[i] += square[i]
@@ -251,29 +210,19 @@ def add_squares(
 
 @kernel
 def back_fitting_errors(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    rows: Indices,
-    offsets: Indices,
-    residual: Floats,
-    weights: Floats,
-    total_rows: Floats,
-    total_squares: Floats,
-    total_products: Floats,
-    alpha: float,
-    first: int,
-    last: int,
-    out: Floats,
+    documents: Documents, residual: Floats, fitted: Fitted, alpha: float, first: int, last: int, out: Floats
 ) -> None:
     """out_i += Σ_q t(t x̂_iᵀx̂_i − 2 x̂_iᵀr_q), t the weight of candidate i fitted to what the selected ones leave.
 
-    A feature that no document of a query has changes nothing there.
+    ``fitted`` are weights of the selected ones for each query, their rows of X̂ᵀX̂, its diagonal, and X̂ᵀŷ. A feature
+    that no document of a query has changes nothing there.
     """
+    data, indices, indptr, rows, offsets = documents
+    weights, total_rows, total_squares, total_products = fitted
     n = len(out)
     mean, square, product, touched = np.zeros(n), np.zeros(n), np.zeros(n), np.empty(n, np.int64)
     for q in range(first, last):
-        n_touched = touch(data, indices, indptr, rows, offsets[q], offsets[q + 1], touched, mean, square)
+        n_touched = touch(documents, offsets[q], offsets[q + 1], touched, mean, square)
         for d in range(offsets[q], offsets[q + 1]):
             for e in range(indptr[rows[d]], indptr[rows[d] + 1]):
                 product[indices[e]] += data[e] * residual[d]

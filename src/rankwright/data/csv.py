@@ -22,15 +22,14 @@ import pyarrow.csv as pa_csv
 
 from rankwright.data.changes import told_if_changed
 from rankwright.data.column_description import Description, description_beside, read_description
-from rankwright.data.columns import LABEL_COLUMNS, QID, Columns, choose_columns
+from rankwright.data.columns import LABEL_COLUMNS, QID
 from rankwright.data.content import Content, damaged_gzip
-from rankwright.data.frames import as_narwhals, queries_of_table
 from rankwright.data.missing import MISSING_SPELLINGS
-from rankwright.data.precision import as_the_rule_says
 from rankwright.data.queries import Queries
 from rankwright.data.table_cells import has_decimal_commas, ids_in
 from rankwright.data.table_columns import FeatureColumn, TableColumns
-from rankwright.errors import DataError, ParseError, RowError
+from rankwright.data.text_table import TextTable, in_ruled_precision
+from rankwright.errors import ParseError
 from rankwright.judgments.supervision import Grades
 
 DELIMITERS = ",;\t|"
@@ -90,20 +89,12 @@ def csv_reader(
     return CsvReader(content, layout, asked)
 
 
-class CsvReader:
+class CsvReader(TextTable):
     """Reads the columns that are asked for."""
 
     def __init__(self, content: Content, layout: _Layout, asked: TableColumns) -> None:
+        super().__init__(content.path, {name: nw.Float64() for name in layout.names if name}, asked)
         self.content, self.layout = content, layout
-        self.where = f"{os.fspath(content.path)}: "
-        self.columns, self.chosen = self._chosen(asked)
-
-    def _chosen(self, asked: TableColumns) -> tuple[Columns, list[FeatureColumn]]:
-        named = [name for name in self.layout.names if name]
-        try:
-            return choose_columns(dict.fromkeys(named, nw.Float64()), asked)
-        except DataError as error:
-            raise DataError(f"{self.where}{error}") from None
 
     def queries(self) -> Queries:
         """All rows."""
@@ -112,23 +103,15 @@ class CsvReader:
             raise ParseError(self.content.path, "there are names of columns, but no documents")
         if self.layout.delimiter == ";" and self._has_decimal_commas(table):
             table, mark = self._table(decimal_mark=","), ","
-        queries = self.queries_of(table, self.chosen, mark)
-        x = as_the_rule_says(queries.X, queries.grouping)
-        return Queries(
-            x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids
-        )
+        return in_ruled_precision(self.queries_of(table, self.chosen, mark))
 
-    def queries_of(self, table: pa.Table, chosen: Sequence[FeatureColumn], mark: str, *, before: int = 0) -> Queries:
-        """Queries from some rows, behind so many others, with all features as float64."""
+    def queries_of(
+        self, table: pa.Table, chosen: Sequence[FeatureColumn], mark: str = ".", *, before: int = 0
+    ) -> Queries:
+        """The same, of ids that may be whole numbers."""
         place = table.column_names.index(self.columns.qid)
         table = table.set_column(place, self.columns.qid, ids_in(table[self.columns.qid]))
-        try:
-            return queries_of_table(as_narwhals(table), self.columns, chosen, decimal_mark=mark, where=self.where)
-        except RowError as error:
-            line = self.line_of(before + error.row + 1)
-            raise ParseError(self.content.path, error.problem, line=line) from None
-        except DataError as error:
-            raise DataError(f"{self.where}{error}") from None
+        return super().queries_of(table, chosen, mark, before=before)
 
     def _has_decimal_commas(self, table: pa.Table) -> bool:
         numbers = [each.column for each in self.chosen if each.values is None]

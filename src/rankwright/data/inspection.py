@@ -127,7 +127,7 @@ def inspect(queries: Queries | StreamedQueries) -> Inspection:
     parts = [_inspect_part(part, look) for part in parts_of(queries)]
     if not parts:
         raise DataError("there are no queries to inspect")
-    values, n_values = look.values(), queries.n_documents * queries.n_features
+    (nonzero, missing), n_values = look.values(), queries.n_documents * queries.n_features
     graded = [part.grades for part in parts if part.grades is not None]
     contradictory = [part.contradictory_rows for part in parts if part.contradictory_rows is not None]
     return Inspection(
@@ -137,8 +137,8 @@ def inspect(queries: Queries | StreamedQueries) -> Inspection:
         supervision=parts[0].supervision,
         layout=parts[0].layout,
         dtype=parts[0].dtype,
-        density=values.nonzero / n_values if n_values else None,
-        missing_values=values.missing,
+        density=nonzero / n_values if n_values else None,
+        missing_values=missing,
         documents_per_query=_spread(queries.sizes),
         one_document_queries=int(np.count_nonzero(queries.sizes == 1)),
         grades=_joined_grades(graded) if graded else None,

@@ -101,13 +101,6 @@ class FeatureFindings:
     outliers: tuple[Outliers, ...] = ()
 
 
-class ValueCounts(NamedTuple):
-    """How many values are neither zero nor missing, and how many are missing."""
-
-    nonzero: int
-    missing: int
-
-
 class FeatureLook:
     """Looks at the features of queries, part by part.
 
@@ -156,10 +149,10 @@ class FeatureLook:
             found[j] = now if before is None else before.with_later(now)
         return found, row_fingerprints
 
-    def values(self) -> ValueCounts:
-        """How many values there are."""
+    def values(self) -> tuple[int, int]:
+        """How many values are neither zero nor missing, and how many are missing."""
         missing = sum(column.facts.nan for column in self._columns.values())
-        return ValueCounts(sum(column.facts.nonzero for column in self._columns.values()) - missing, missing)
+        return sum(column.facts.nonzero for column in self._columns.values()) - missing, missing
 
     def findings(self, n_features: int, feature_name: Callable[[int], str]) -> FeatureFindings:
         """What looks wrong with the features."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -22,41 +22,60 @@ Row = tuple[str, str, str]
 _MOST_GRADES = 12
 _MOST_MISSING = 10
 _GRADE_HEADER = ("grade", "documents", "share")
+_MISSING = "missing"
 _FINDING_HEADER = ("what to look at", "count", "which, or why")
 _NOTHING = "Nothing looks wrong."
 
 
 def inspection_tables(found: Inspection) -> RenderableType:
     """What the data hold, their grades, and what looks wrong."""
-    parts: list[RenderableType] = [_contents(found), Text()]
-    if found.grades is not None and found.n_documents:
-        parts += [_grades(found.grades, found.n_documents), Text()]
-    if found.features.missing:
-        parts += [_missing(found.features.missing, graded=found.grades is not None), Text()]
-    return Group(*parts, _findings(found))
+    contents, *others = _blocks(found)
+    return Group(_contents(contents), *(part for block in others for part in (Text(), _table(block))))
 
 
 def inspection_html(found: Inspection) -> str:
     """The same as HTML."""
-    blocks = [Block(rows=_content_cells(found), texts=(0, 2))]
+    return notebook_html(*_blocks(found))
+
+
+def _blocks(found: Inspection) -> Iterator[Block]:
+    yield Block(rows=_content_cells(found), texts=(0, 2))
     if found.grades is not None and found.n_documents:
-        rows = _grade_cells(found.grades, found.n_documents)
-        blocks.append(Block(header=_GRADE_HEADER, rows=rows, texts=()))
+        yield Block(header=_GRADE_HEADER, rows=_grade_cells(found.grades, found.n_documents), texts=())
     if found.features.missing:
         graded = found.grades is not None
-        blocks.append(Block(header=_missing_header(graded), rows=_missing_cells(found.features.missing, graded)))
+        yield Block(header=_missing_header(graded), rows=_missing_cells(found.features.missing, graded))
     findings = [(what, f"{count:,}", which) for what, count, which in findings_of(found)]
-    blocks.append(Block(header=_FINDING_HEADER, rows=findings, texts=(0, 2), notes=[] if findings else [_NOTHING]))
-    return notebook_html(*blocks)
+    yield Block(header=_FINDING_HEADER, rows=findings, texts=(0, 2), notes=[] if findings else [_NOTHING])
 
 
-def _contents(found: Inspection) -> Table:
+def _contents(block: Block) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
-    for row in _content_cells(found):
+    for row in block.rows:
         table.add_row(*row)
+    return table
+
+
+def _table(block: Block) -> RenderableType:
+    """A table, or that there is nothing to tell."""
+    if not block.rows:
+        return Text(_NOTHING, style="green")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for place, name in enumerate(block.header):
+        if place in block.texts:
+            table.add_column(name, overflow="fold")
+        else:
+            table.add_column(name, justify="right")
+    if block.header == _FINDING_HEADER:
+        table.columns[0].style, table.columns[1].no_wrap = "yellow", True
+    shown = block.rows[:_MOST_MISSING] if block.header[0] == _MISSING else block.rows
+    for row in shown:
+        table.add_row(*map(Text, row))
+    if len(shown) < len(block.rows):
+        table.add_row(f"{len(block.rows) - len(shown):,} more")
     return table
 
 
@@ -78,19 +97,6 @@ def _content_cells(found: Inspection) -> list[Row]:
     ]
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-
-
-def _grades(grades: GradeSummary, n_documents: int) -> Table:
-    table = _table()
-    for header in _GRADE_HEADER:
-        table.add_column(header, justify="right")
-    for row in _grade_cells(grades, n_documents):
-        table.add_row(*row)
-    return table
-
-
 def _grade_cells(grades: GradeSummary, n_documents: int) -> list[Row]:
     counts = [(f"{count.grade:g}", count.documents) for count in grades.histogram[:_MOST_GRADES]]
     rest = grades.histogram[_MOST_GRADES:]
@@ -99,27 +105,13 @@ def _grade_cells(grades: GradeSummary, n_documents: int) -> list[Row]:
     return [(grade, f"{documents:,}", share_text(documents / n_documents)) for grade, documents in counts]
 
 
-def _missing(features: Sequence[MissingValues], *, graded: bool) -> Table:
-    """Where values are missing, and whether the grade is another there; the features with most missing values first."""
-    table = _table()
-    first, *others = _missing_header(graded)
-    table.add_column(first, overflow="fold")
-    for header in others:
-        table.add_column(header, justify="right")
-    rows = _missing_cells(features, graded)
-    for name, *counts in rows[:_MOST_MISSING]:
-        table.add_row(Text(name), *counts)
-    if len(rows) > _MOST_MISSING:
-        table.add_row(f"{len(rows) - _MOST_MISSING:,} more")
-    return table
-
-
 def _missing_header(graded: bool) -> tuple[str, ...]:
     grades = ("grade without", "grade with") if graded else ()
-    return ("missing", "documents", "share", "queries", "wholly", *grades)
+    return (_MISSING, "documents", "share", "queries", "wholly", *grades)
 
 
 def _missing_cells(features: Sequence[MissingValues], graded: bool) -> list[tuple[str, ...]]:
+    """Where values are missing, and whether the grade is another there; the features with most missing values first."""
     rows = []
     for it in sorted(features, key=lambda each: -each.documents):
         counts = (f"{it.documents:,}", share_text(it.share), f"{it.queries:,}", f"{it.whole_queries:,}")
@@ -130,17 +122,3 @@ def _missing_cells(features: Sequence[MissingValues], graded: bool) -> list[tupl
 
 def _grade(mean: float | None) -> str:
     return "–" if mean is None else f"{mean:.2f}"
-
-
-def _findings(found: Inspection) -> RenderableType:
-    rows = findings_of(found)
-    if not rows:
-        return Text(_NOTHING, style="green")
-    table = _table()
-    what, count, which = _FINDING_HEADER
-    table.add_column(what, style="yellow")
-    table.add_column(count, justify="right", no_wrap=True)
-    table.add_column(which, overflow="fold")
-    for what, number, which in rows:
-        table.add_row(what, f"{number:,}", Text(which))
-    return table

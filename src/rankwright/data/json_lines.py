@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from rankwright.data.changes import told_if_changed
-from rankwright.data.columns import choose_columns
 from rankwright.data.content import Content
-from rankwright.data.frames import as_narwhals, queries_of_table
-from rankwright.data.precision import as_the_rule_says
+from rankwright.data.frames import as_narwhals
 from rankwright.data.queries import Queries
-from rankwright.data.table_columns import FeatureColumn, TableColumns
-from rankwright.errors import DataError, ParseError, RowError
+from rankwright.data.table_columns import TableColumns
+from rankwright.data.text_table import TextTable, in_ruled_precision
+from rankwright.errors import ParseError
 
 _FEATURES = "features"
 
@@ -29,35 +28,24 @@ _FEATURES = "features"
 def read_json_lines(path: str | os.PathLike[str], asked: TableColumns | None = None) -> Queries:
     """Queries from JSON lines, plain or gzip; null, and what an object lacks, is missing."""
     lines = JsonLines(path, asked or TableColumns())
-    queries = lines.queries_of(lines.table, lines.chosen)
-    x = as_the_rule_says(queries.X, queries.grouping)
-    return Queries(x, queries.supervision, queries.qid, feature_names=queries.feature_names, doc_ids=queries.doc_ids)
+    return in_ruled_precision(lines.queries_of(lines.table, lines.chosen))
 
 
-class JsonLines:
+class JsonLines(TextTable):
     """A file as one table, with the part of each column."""
 
     def __init__(self, path: str | os.PathLike[str], asked: TableColumns) -> None:
-        self.path, self._where = path, f"{os.fspath(path)}: "
         with told_if_changed(path):
             rows = _Rows(Content(path))
         if not rows.lines:
             raise ParseError(path, "the file holds no documents")
         self._lines = rows.lines
         self.table = pa.table(rows.columns())
-        try:
-            self.columns, self.chosen = choose_columns(as_narwhals(self.table).schema, asked)
-        except DataError as error:
-            raise DataError(f"{self._where}{error}") from None
+        super().__init__(path, as_narwhals(self.table).schema, asked)
 
-    def queries_of(self, table: pa.Table, chosen: Sequence[FeatureColumn], *, before: int = 0) -> Queries:
-        """Queries from some rows, behind so many others, with all features as float64."""
-        try:
-            return queries_of_table(as_narwhals(table), self.columns, chosen, where=self._where)
-        except RowError as error:
-            raise ParseError(self.path, error.problem, line=self._lines[before + error.row]) from None
-        except DataError as error:
-            raise DataError(f"{self._where}{error}") from None
+    def line_of(self, row: int) -> int:
+        """The line that a row stands in, both counted from 1."""
+        return self._lines[row - 1]
 
 
 class _Rows:

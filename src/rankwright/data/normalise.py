@@ -115,8 +115,8 @@ class QueryMinMaxScaler(_Scaler):
 
         def work(first: int, last: int) -> None:
             if sp.issparse(x):
-                structure = (_read_only(x.indices), _read_only(x.indptr), x.shape[1])
-                stop = kernels.scale_sparse_queries(values, *structure, order, grouping.offsets, first, last, scaled)
+                csr = (values, _read_only(x.indices), _read_only(x.indptr))
+                stop = kernels.scale_sparse_queries(csr, x.shape[1], order, grouping.offsets, first, last, scaled)
             else:
                 stop = kernels.scale_dense_queries(values, order, grouping.offsets, first, last, scaled)
             stopped.append(stop)

@@ -11,6 +11,7 @@ from rankwright.machine.compile import kernel
 
 Floats = npt.NDArray[Any]
 Indices = npt.NDArray[Any]
+Csr = tuple[Floats, Indices, Indices]
 
 
 @kernel
@@ -49,20 +50,13 @@ def scale_dense_queries(
 
 @kernel
 def scale_sparse_queries(
-    data: Floats,
-    indices: Indices,
-    indptr: Indices,
-    n_columns: int,
-    order: Indices,
-    offsets: Indices,
-    first: int,
-    last: int,
-    out: Floats,
+    csr: Csr, n_columns: int, order: Indices, offsets: Indices, first: int, last: int, out: Floats
 ) -> tuple[int, int]:
     """The same for the stored entries of CSR; entries that are not stored count as zeros and stay zeros.
 
     Also stops where a negative minimum would make entries that are not stored differ from zero.
     """
+    data, indices, indptr = csr
     low = np.empty(n_columns, data.dtype)
     span = np.empty(n_columns, data.dtype)
     stored = np.zeros(n_columns, np.int64)

@@ -12,26 +12,22 @@ from rankwright.machine.compile import summing_kernel
 
 @summing_kernel
 def dense_scores(x: Any, rows: Any, weights: Any, begin: int, end: int, out: Any) -> None:
-    """Xw of documents begin … end − 1, four rows at a time, so that a weight is loaded once for four."""
-    n = x.shape[1]
-    d = begin
-    while d + 4 <= end:
-        a, b, c, e = rows[d], rows[d + 1], rows[d + 2], rows[d + 3]
-        score_a = score_b = score_c = score_e = 0.0
+    """Xw of documents begin … end − 1, four rows at a time, so that a weight is loaded once for four.
+
+    Where fewer are left, the last one is computed again: so a score is the same bits wherever its row stands.
+    """
+    n, last = x.shape[1], end - 1
+    for a in range(begin, end, 4):
+        b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
+        row_a, row_b, row_c, row_d = rows[a], rows[b], rows[c], rows[d]
+        score_a = score_b = score_c = score_d = 0.0
         for i in range(n):
             weight = weights[i]
-            score_a += x[a, i] * weight
-            score_b += x[b, i] * weight
-            score_c += x[c, i] * weight
-            score_e += x[e, i] * weight
-        out[d], out[d + 1], out[d + 2], out[d + 3] = score_a, score_b, score_c, score_e
-        d += 4
-    for rest in range(d, end):
-        row = rows[rest]
-        score = 0.0
-        for i in range(n):
-            score += x[row, i] * weights[i]
-        out[rest] = score
+            score_a += x[row_a, i] * weight
+            score_b += x[row_b, i] * weight
+            score_c += x[row_c, i] * weight
+            score_d += x[row_d, i] * weight
+        out[a], out[b], out[c], out[d] = score_a, score_b, score_c, score_d
 
 
 @summing_kernel

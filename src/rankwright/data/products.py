@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rankwright.data import product_kernels as kernels
 from rankwright.data.part import Part
+from rankwright.machine.runs import runs_of_queries
 from rankwright.types import Array
 
 _BYTES_PER_BLOCK = 1 << 20  # smaller blocks would fit a nearer cache, but each costs some calls from Python
@@ -29,7 +30,7 @@ class FeatureProducts:
         self._x, self._rows = x, part.rows
         if self.is_sparse:
             self._parts = (x.data, x.indices, x.indptr)
-            size = x.data.nbytes + x.indices.nbytes
+            size = x.data.nbytes + x.indices.nbytes + x.indptr.nbytes
         else:
             size = x.nbytes
         self._documents_per_block = max(1, _BYTES_PER_BLOCK * x.shape[0] // max(size, 1))
@@ -46,12 +47,7 @@ class FeatureProducts:
 
     def blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Runs of whole queries whose features fit a core's cache."""
-        while first < last:
-            limit = self.offsets[first] + self._documents_per_block
-            stop = int(np.searchsorted(self.offsets, limit, side="right")) - 1
-            stop = min(max(stop, first + 1), last)
-            yield first, stop
-            first = stop
+        return runs_of_queries(self.offsets, self._documents_per_block, first, last)
 
     def scores(self, first: int, last: int, weights: Array, out: Array) -> None:
         """Write Xw of queries first … last − 1 to their places in ``out``."""

@@ -97,14 +97,9 @@ class Queries:
         doc_ids: npt.NDArray[Any] | None,
         whole_of: Callable[[], Whole] | None = None,
     ) -> None:
-        for name, value in (
-            ("_whole_of", whole_of),
-            ("_x", x),
-            ("_supervision", supervision),
-            ("_grouping", grouping),
-            ("_feature_names", feature_names),
-            ("doc_ids", doc_ids),
-        ):
+        names = ("_x", "_supervision", "_grouping", "_feature_names", "doc_ids", "_whole_of")
+        parts = (x, supervision, grouping, feature_names, doc_ids, whole_of)
+        for name, value in zip(names, parts, strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod

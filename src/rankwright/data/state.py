@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.machine.threads import for_query_ranges, sum_over_query_ranges
+from rankwright.data.exact_sums import ExactSums
+from rankwright.machine.threads import for_query_ranges, runs_for_threads, side_by_side, sum_over_query_ranges
 from rankwright.types import Array
 
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -52,6 +55,16 @@ class QueryRun:
     def sum_over_runs(self, add: Callable[[int, int, Array], None], shape: tuple[int, ...]) -> Array:
         """Σ over runs of its queries of what ``add(first, last, out)`` adds to zeros, always in the same order."""
         return sum_over_query_ranges(add, self.offsets, shape)
+
+    def exact_sums_over_runs(self, add: Callable[[int, int, ExactSums], None], n_columns: int) -> ExactSums:
+        """The same where ``add(first, last, total)`` adds exactly: the total does not depend on the runs."""
+
+        def total_of(run: tuple[int, int]) -> ExactSums:
+            total = ExactSums(n_columns)
+            add(*run, total)
+            return total
+
+        return reduce(operator.add, side_by_side(total_of, runs_for_threads(self.offsets) or [(0, 0)]))
 
     def run_of(self, first: int, last: int) -> tuple[int, int]:
         """Which of its own queries are among queries first … last − 1 of the whole data."""

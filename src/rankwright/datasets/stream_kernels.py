@@ -56,24 +56,13 @@ def normal(key: Any) -> Any:
 
 @kernel
 def make_documents(
-    seed: Any,
-    first_document: int,
-    first_query: int,
-    sizes: Any,
-    spreads: Any,
-    informative: Any,
-    correlated: Any,
-    mixture: Any,
-    own: Any,
-    weights: Any,
-    noise: float,
-    query_offset: float,
-    thresholds: Any,
-    x: Any,
-    utility: Any,
-    grades: Any,
+    seed: Any, first_document: int, first_query: int, sizes: Any, truth: Any, x: Any, utility: Any, grades: Any
 ) -> None:
-    """Features, utilities and grades of documents of queries of these sizes; the first of each have these numbers."""
+    """Features, utilities and grades of documents of queries of these sizes; the first of each have these numbers.
+
+    ``truth`` is what all of them are made by.
+    """
+    spreads, informative, correlated, mixture, own, weights, noise, query_offset, thresholds = truth
     n_features = len(spreads)
     offsets = np.empty(n_features, np.float32)
     document_key, query_key = mixed64(seed ^ _U64(1)), mixed64(seed ^ _U64(2))

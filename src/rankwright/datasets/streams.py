@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.checks import check_number, check_whole
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import StreamedQueries
 from rankwright.datasets.stream_kernels import make_documents
 from rankwright.datasets.synthetic import (
+    check_amounts,
     checked_shares,
     draw_columns,
     draw_mixture,
@@ -80,11 +80,7 @@ def stream_queries(
     >>> next(queries.parts())
     Queries(2,399 queries, 120,182 documents, 20 features, grades 0–2)
     """
-    check_whole("n_queries", n_queries, 1)
-    check_whole("documents", documents, 1)
-    check_whole("seed", seed, 0)
-    check_number("noise", noise, 0)
-    check_number("query_offset", query_offset, 0)
+    check_amounts(n_queries, documents, seed, noise, query_offset)
     shares = checked_shares(grade_mix)
     rng = np.random.default_rng(seed)
     columns = draw_columns(rng, n_features, n_informative, n_correlated)
@@ -110,9 +106,9 @@ class _Synthetic:
         self.columns, self.n_features = columns, n_features
         self.weights = draw_weights(rng, n_features, columns[0])
         self.weights.setflags(write=False)
-        self._mixture, self._own = draw_mixture(rng, len(columns[0]), len(columns[1]), np.dtype(np.float32))
+        self._mixture = draw_mixture(rng, len(columns[0]), len(columns[1]), np.dtype(np.float32))
         self._spreads = rng.uniform(0, 2 * query_offset, n_features).astype(np.float32)
-        self._noise, self._query_offset = float(noise), float(query_offset)
+        self._noise = float(noise), float(query_offset)
         self._sample_seed, self._seed = rng.integers(2**63, size=2, dtype=np.uint64)
         self._thresholds = np.zeros(0)
 
@@ -149,22 +145,6 @@ class _Synthetic:
         rows = int(sizes.sum())
         x = np.empty((rows, self.n_features), np.float32)
         utility, grades = np.empty(rows), np.empty(rows)
-        make_documents(
-            seed,
-            first_document,
-            first_query,
-            sizes,
-            self._spreads,
-            self.columns[0],
-            self.columns[1],
-            self._mixture,
-            self._own,
-            self.weights,
-            self._noise,
-            self._query_offset,
-            self._thresholds,
-            x,
-            utility,
-            grades,
-        )
+        truth = (self._spreads, *self.columns[:2], *self._mixture, self.weights, *self._noise, self._thresholds)
+        make_documents(seed, first_document, first_query, sizes, truth, x, utility, grades)
         return x, utility, grades

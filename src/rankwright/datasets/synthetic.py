@@ -107,11 +107,7 @@ def make_queries(
     >>> test
     Queries(100 queries, 4,263 documents, 20 features, grades 0–2)
     """
-    check_whole("n_queries", n_queries, 1)
-    check_whole("documents", documents, 1)
-    check_whole("seed", seed, 0)
-    check_number("noise", noise, 0)
-    check_number("query_offset", query_offset, 0)
+    check_amounts(n_queries, documents, seed, noise, query_offset)
     shares = checked_shares(grade_mix)
     float_type = checked_float_type(dtype)
 
@@ -132,6 +128,14 @@ def make_queries(
     for part in (weights, informative, correlated, useless):
         part.setflags(write=False)
     return SyntheticCollection(queries, weights, informative, correlated, useless)
+
+
+def check_amounts(n_queries: int, documents: int, seed: int, noise: float, query_offset: float) -> None:
+    """Refuse what no queries can be made of."""
+    for name, whole, least in (("n_queries", n_queries, 1), ("documents", documents, 1), ("seed", seed, 0)):
+        check_whole(name, whole, least)
+    check_number("noise", noise, 0)
+    check_number("query_offset", query_offset, 0)
 
 
 def draw_columns(

@@ -23,7 +23,7 @@ class CentredSums:
         self.engine = engine
         self.n_queries, self.n_documents, self.n_features = engine.n_queries, engine.n_documents, engine.n_features
         self.offsets, self.is_sparse = engine.offsets, engine.is_sparse
-        # CSR may be far smaller than the square of its sides, and data with a limit of memory are not all in it.
+        # CSR may be far smaller than the square of its sides, and data with a limit are larger than memory.
         self.has_little_room = engine.is_sparse or engine.memory is not None
 
     @property

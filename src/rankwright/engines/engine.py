@@ -31,8 +31,9 @@ class Engine(ABC):
     offsets : where the documents of each query begin and end, if all stand query by query
     is_sparse : whether features are CSR
     passes : how often the features have been read as a whole
-    keeps : whether parts stay in memory, with what they have computed
-    memory : the limit of memory in bytes, if there is one; states of parts beyond a quarter of it lie on disk
+    keeps : whether parts stay, with what they have computed: what is known of it is then asked for without a reading
+    memory : the limit of memory in bytes, for data that may be larger; None if they are in memory, as what is computed
+        of them may be too
     """
 
     n_features: int
@@ -159,9 +160,10 @@ def _along(axis: int, begin: int, end: int) -> tuple[slice, ...]:
 
 
 def _total(results: Iterator[Any]) -> Any:
-    total = next(results)
+    """The first sum is a new array, as what a step returns may be something that its part keeps; others go there."""
+    total, is_ours = next(results), False
     for result in results:
-        total = _added(total, result)
+        total, is_ours = _added(total, result, in_place=is_ours), True
     return total
 
 
@@ -173,12 +175,12 @@ def check_learnable_size(queries: Any) -> None:
         raise DataError("the queries have no features to learn from")
 
 
-def _added(total: Any, result: Any) -> Any:
-    """Sums of numbers and arrays, in place where that is possible; tuples element by element."""
+def _added(total: Any, result: Any, *, in_place: bool) -> Any:
+    """Sums of numbers and arrays; tuples element by element."""
     if isinstance(total, tuple):
-        sums = [_added(a, b) for a, b in zip(total, result, strict=True)]
+        sums = [_added(a, b, in_place=in_place) for a, b in zip(total, result, strict=True)]
         return type(total)(*sums) if hasattr(total, "_fields") else tuple(sums)
-    if isinstance(total, np.ndarray) and total.ndim:
+    if in_place and isinstance(total, np.ndarray):
         return np.add(total, result, out=total)
     return None if total is None else total + result
 

@@ -17,16 +17,14 @@ from rankwright.errors import DataError
 from rankwright.evaluation.judged import judged_queries
 from rankwright.evaluation.per_query import measure_values
 from rankwright.evaluation.significance import bootstrap_interval
-from rankwright.evaluation.tables import interval, number, plain_table, rich_table
-from rankwright.html import Block, notebook_html
+from rankwright.evaluation.tables import Tabled, interval, number
+from rankwright.html import Block
 from rankwright.judgments.judgments import Judgments
 from rankwright.judgments.supervision import Supervision
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, Values, measures_of
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from rankwright.data.frames import Backend
 
 
@@ -131,8 +129,8 @@ def _predicted(ranker: Ranker, queries: Queries) -> npt.ArrayLike:
     return ranker.predict(queries if by_name else queries.X)
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Tabled):
     """The value of each measure for each query. NaN marks a query that is left out of the mean."""
 
     query_ids: npt.NDArray[Any]
@@ -186,29 +184,12 @@ class Evaluation:
         columns = {"qid": ids, **{str(measure): values for measure, values in self.values.items()}}
         return as_backend(pa.table(columns), backend)
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["measure", "mean", "95 % interval", "queries"]
-        rows = [
-            [
-                str(measure),
-                number(self.means[measure]),
-                interval(self.intervals[measure]),
-                f"{len(self.counted[measure]):,}",
-            ]
-            for measure in self.measures
-        ]
-        return header, rows
-
-    def __str__(self) -> str:
-        return plain_table(*self._cells(), title=f"convention: {self.convention.name}")
-
-    def __rich__(self) -> Table:
-        return rich_table(*self._cells(), title=f"convention: {self.convention.name}")
-
-    def _repr_html_(self) -> str:
-        return notebook_html(Block(f"convention: {self.convention.name}", *self._cells()))
-
-    __repr__ = __str__
+    def _blocks(self) -> list[Block]:
+        rows = []
+        for measure, counted in self.counted.items():
+            told = (number(self.means[measure]), interval(self.intervals[measure]), f"{len(counted):,}")
+            rows.append((str(measure), *told))
+        return [Block(f"convention: {self.convention.name}", ("measure", "mean", "95 % interval", "queries"), rows)]
 
 
 def json_number(value: float) -> float | None:

@@ -1,12 +1,58 @@
-"""Tables of results: the first column to the left, all others to the right, unless they are text."""
+"""Tables of results: the first column to the left, all others to the right, unless they are text.
+
+A result that is `Tabled` tells its tables once, and prints as text, on a terminal and in a notebook.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rankwright.html import Block, notebook_html
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
+
+
+class Tabled(ABC):
+    """A result that prints as blocks, one below the other: titles, tables and notes."""
+
+    _between: ClassVar[str] = "\n\n"  # blocks, in plain text
+
+    @abstractmethod
+    def _blocks(self) -> list[Block]:
+        """What is shown."""
+
+    def __str__(self) -> str:
+        return self._between.join(map(_plain_block, self._blocks()))
+
+    def __rich__(self) -> Group:
+        from rich.console import Group, RenderableType
+        from rich.text import Text
+
+        parts: list[RenderableType] = []
+        for block in self._blocks():
+            if block.rows:
+                parts.append(rich_table(block.header, block.rows, title=block.title, texts=block.texts))
+            elif block.title:
+                parts.append(Text(block.title))
+            parts += map(Text, block.notes)
+        return Group(*parts)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self._blocks())
+
+    __repr__ = __str__
+
+
+def _plain_block(block: Block) -> str:
+    lines = [block.title] if block.title else []
+    if block.rows:
+        lines = [plain_table(block.header, block.rows, title=block.title, texts=block.texts)]
+    return "\n".join([*lines, *block.notes])
 
 
 def number(value: float) -> str:
@@ -40,11 +86,13 @@ def regularisation(alpha: float) -> str:
     return f"2^{exponent:g}"
 
 
-def plain_table(header: list[str], rows: list[list[str]], *, title: str, texts: tuple[int, ...] = (0,)) -> str:
+def plain_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str, texts: Sequence[int] = (0,)
+) -> str:
     """Aligned text, for consoles and notebooks without Rich; ``texts`` are the columns that go to the left."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
 
-    def line(cells: list[str]) -> str:
+    def line(cells: Sequence[str]) -> str:
         padded = [
             cell.ljust(width) if column in texts else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -55,7 +103,9 @@ def plain_table(header: list[str], rows: list[list[str]], *, title: str, texts: 
     return "\n".join([*([title] if title else []), line(header), rule, *map(line, rows)])
 
 
-def rich_table(header: list[str], rows: list[list[str]], *, title: str, texts: tuple[int, ...] = (0,)) -> Table:
+def rich_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str, texts: Sequence[int] = (0,)
+) -> Table:
     """The same for a terminal."""
     from rich import box
     from rich.table import Table

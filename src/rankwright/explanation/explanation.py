@@ -31,6 +31,7 @@ from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
 from rankwright.explanation.rise import RankedDocument, Rise, Why
+from rankwright.explanation.tables import Section, Told, explanation_sections
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.models.model_of import model_of
@@ -38,8 +39,6 @@ from rankwright.models.scorer import Scorer
 from rankwright.types import Array
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rankwright.data.frames import Backend
 
 
@@ -104,8 +103,8 @@ def explain(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Told):
     """Why the documents of a query are where they are. Contributions say how a document differs from the mean.
 
     Attributes
@@ -260,9 +259,8 @@ class Explanation:
         """The rank of a document that has passed another by moves of its features."""
         values = self._values[place]
         scores = self._scores + self._parts.shifts(values, moves)
-        return _rank_at(
-            scores, place, self._parts.score_after(values, moves, float(self._scores[place]), scores, passed)
-        )
+        after = self._parts.score_after(values, moves, float(self._scores[place]), scores, passed)
+        return _rank_at(scores, place, after)
 
     @cached_property
     def _of_query(self) -> Ranges:
@@ -348,22 +346,8 @@ class Explanation:
         columns["contribution"] = self.contributions.ravel()
         return as_backend(pa.table(columns), backend)
 
-    def __str__(self) -> str:
-        from rankwright.explanation.tables import explanation_sections, plain
-
-        return plain(explanation_sections(self))
-
-    def __rich__(self) -> RenderableType:
-        from rankwright.explanation.tables import explanation_sections, rich
-
-        return rich(explanation_sections(self))
-
-    def _repr_html_(self) -> str:
-        from rankwright.explanation.tables import explanation_sections, html
-
-        return html(explanation_sections(self))
-
-    __repr__ = __str__
+    def _sections(self) -> list[Section]:
+        return explanation_sections(self)
 
 
 def json_id(query_id: Any) -> int | float | str:

@@ -48,9 +48,7 @@ class LinearParts:
         """g_j(x_ij) minus its mean over the rows: w_j (x_ij − x̄_j) where nothing is missing or transformed."""
         if self._is_linear(values):
             return self.between(values, values.mean(axis=0))
-        heights = self._heights(values)
-        centred: Array = heights - heights.mean(axis=0)
-        return centred
+        return _centred(self._heights(values))
 
     def between(self, values: Array, others: Array) -> Array:
         """g_j(x_j) − g_j(x'_j): what each feature adds to the difference of two scores."""
@@ -177,6 +175,11 @@ class LinearParts:
         return max(just_above, nearest if is_tied else after)
 
 
+def _centred(heights: Array) -> Array:
+    centred: Array = heights - heights.mean(axis=0)
+    return centred
+
+
 def _value_beyond(transform: Transform, target: float, direction: float) -> tuple[float, bool]:
     """Where T is as high as its target, to be passed; or an end of it that is far enough, and True; NaN if none is."""
     if isinstance(transform, Quantile):
@@ -206,9 +209,7 @@ class StumpParts:
 
     def from_mean(self, values: Array) -> Array:
         """g_j(x_ij) minus its mean over the rows."""
-        heights = self._heights(values)
-        centred: Array = heights - heights.mean(axis=0)
-        return centred
+        return _centred(self._heights(values))
 
     def between(self, values: Array, others: Array) -> Array:
         """g_j(x_j) − g_j(x'_j): what each feature adds to the difference of two scores."""

@@ -51,11 +51,9 @@ def wrong_and_right(supervision: Supervision, scores: Array) -> tuple[Pairs, Pai
     if isinstance(supervision, PreferenceGraph):
         asked = supervision.weights > 0
         better, worse = supervision.preferred[asked], supervision.other[asked]
-        is_wrong = scores[better] <= scores[worse]
-        return (
-            _pairs_of_edges(better[is_wrong], worse[is_wrong], len(scores)),
-            _pairs_of_edges(better[~is_wrong], worse[~is_wrong], len(scores)),
-        )
+        is_wrong, m = scores[better] <= scores[worse], len(scores)
+        wrong, right = (_pairs_of_edges(better[kept], worse[kept], m) for kept in (is_wrong, ~is_wrong))
+        return wrong, right
     worth = worth_of(supervision)
     assert worth is not None
     return _pairs_of_worth(worth, scores, wrong=True), _pairs_of_worth(worth, scores, wrong=False)

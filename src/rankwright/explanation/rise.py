@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from rankwright.evaluation.evaluation import json_number
 from rankwright.explanation.moves import Moves
 from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.ranges import Ranges
+from rankwright.explanation.tables import Section, Told, rise_sections, why_sections
 from rankwright.measures.measure import Measure
 from rankwright.types import Array
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 Seen = Literal["query", "data", "never"]
 
@@ -50,19 +48,11 @@ class RankedDocument:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        ideal = None if self.ideal is None else list(self.ideal)
-        return {
-            "rank": self.rank,
-            "row": self.row,
-            "doc_id": self.doc_id,
-            "grade": self.grade,
-            "ideal": ideal,
-            "score": self.score,
-        }
+        return {**vars(self), "ideal": None if self.ideal is None else list(self.ideal)}
 
 
-@dataclass(frozen=True, eq=False)
-class Why:
+@dataclass(frozen=True, eq=False, repr=False)
+class Why(Told):
     """What each feature adds to the score of a document, beyond another document or the mean of the query.
 
     Attributes
@@ -94,22 +84,8 @@ class Why:
             "contributions": dict(zip(self.features, self.contributions.tolist(), strict=True)),
         }
 
-    def __str__(self) -> str:
-        from rankwright.explanation.tables import plain, why_sections
-
-        return plain(why_sections(self))
-
-    def __rich__(self) -> RenderableType:
-        from rankwright.explanation.tables import rich, why_sections
-
-        return rich(why_sections(self))
-
-    def _repr_html_(self) -> str:
-        from rankwright.explanation.tables import html, why_sections
-
-        return html(why_sections(self))
-
-    __repr__ = __str__
+    def _sections(self) -> list[Section]:
+        return why_sections(self)
 
 
 @dataclass(frozen=True)
@@ -151,14 +127,14 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        told = dict(vars(self))
         for name in ("value", "until", "spreads", "low", "high"):
             told[name] = told[name] if np.isfinite(told[name]) else None
         return {**told, "goes_up": self.goes_up}
 
 
-@dataclass(frozen=True, eq=False)
-class Rise:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rise(Told):
     """What would have to change for a document to rise, all others staying as they are.
 
     Attributes
@@ -263,19 +239,5 @@ class Rise:
             "joint_spreads": json_number(self.joint_spreads),
         }
 
-    def __str__(self) -> str:
-        from rankwright.explanation.tables import plain, rise_sections
-
-        return plain(rise_sections(self))
-
-    def __rich__(self) -> RenderableType:
-        from rankwright.explanation.tables import rich, rise_sections
-
-        return rich(rise_sections(self))
-
-    def _repr_html_(self) -> str:
-        from rankwright.explanation.tables import html, rise_sections
-
-        return html(rise_sections(self))
-
-    __repr__ = __str__
+    def _sections(self) -> list[Section]:
+        return rise_sections(self)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from rankwright.evaluation.tables import plain_table
 from rankwright.html import Block, notebook_html
 from rankwright.types import Array
 
@@ -28,43 +30,49 @@ _SPREADS = (
 )
 
 
-Row = tuple[str, ...]
+Row = Sequence[str]
 
 
 @dataclass(frozen=True)
-class Section:
-    """A title, a table if there are rows, and a note below it.
+class Section(Block):
+    """A block of which on a narrow terminal the column ``folds`` is broken into lines."""
 
-    Of the columns, ``texts`` go to the left, and on a narrow terminal ``folds`` is broken into lines.
-    """
-
-    title: str
-    header: Row = ()
-    rows: tuple[Row, ...] = ()
-    texts: tuple[int, ...] = ()
     folds: int | None = None
-    note: str = ""
 
 
-def plain(sections: Sequence[Section]) -> str:
-    """Aligned text, for consoles and notebooks without Rich."""
-    return "\n\n".join(_plain_section(section) for section in sections)
+class Told(ABC):
+    """What prints as sections, one below the other: as text, on a terminal fitted to its width, and in a notebook."""
+
+    @abstractmethod
+    def _sections(self) -> list[Section]:
+        """What is shown."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(_plain_section, self._sections()))
+
+    def __rich__(self) -> RenderableType:
+        return rich(self._sections())
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self._sections())
+
+    __repr__ = __str__
 
 
 def _plain_section(section: Section) -> str:
     lines = textwrap.wrap(section.title, _COLUMNS)
     if section.rows:
         rows = section.rows if section.folds is None else _folded(section.header, section.rows, section.folds)
-        widths = [max(map(len, column)) for column in zip(section.header, *rows, strict=True)]
-        lines += [_line(section.header, widths, section.texts), "  ".join("─" * width for width in widths)]
-        lines += [_line(row, widths, section.texts) for row in rows]
-    return "\n".join([*lines, *textwrap.wrap(section.note, _COLUMNS)])
+        lines.append(plain_table(section.header, rows, title="", texts=section.texts))
+    for note in section.notes:
+        lines += textwrap.wrap(note, _COLUMNS)
+    return "\n".join(lines)
 
 
 def _folded(header: Row, rows: Sequence[Row], column: int) -> list[Row]:
     """The rows with one column broken into lines, so that all columns together fit."""
     others = [max(map(len, cells)) + 2 for i, cells in enumerate(zip(header, *rows, strict=True)) if i != column]
-    folded = []
+    folded: list[Row] = []
     for row in rows:
         first, *more = textwrap.wrap(row[column], max(20, _COLUMNS - sum(others))) or [""]
         folded.append((*row[:column], first, *row[column + 1 :]))
@@ -72,13 +80,8 @@ def _folded(header: Row, rows: Sequence[Row], column: int) -> list[Row]:
     return folded
 
 
-def _line(cells: Row, widths: list[int], texts: tuple[int, ...]) -> str:
-    columns = enumerate(zip(cells, widths, strict=True))
-    return "  ".join(cell.ljust(width) if i in texts else cell.rjust(width) for i, (cell, width) in columns).rstrip()
-
-
 def rich(sections: Sequence[Section]) -> RenderableType:
-    """The same for a terminal, fitted to its width."""
+    """Sections for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
@@ -87,18 +90,8 @@ def rich(sections: Sequence[Section]) -> RenderableType:
         parts += [*([Text()] if parts else []), Text(section.title, style="bold")]
         if section.rows:
             parts.append(_rich_table(section))
-        if section.note:
-            parts.append(Text(section.note, style="dim"))
+        parts += [Text(note, style="dim") for note in section.notes]
     return Group(*parts)
-
-
-def html(sections: Sequence[Section]) -> str:
-    """The same for a notebook."""
-    blocks = [
-        Block(section.title, section.header, section.rows, section.texts, [section.note] if section.note else [])
-        for section in sections
-    ]
-    return notebook_html(*blocks)
 
 
 def _rich_table(section: Section) -> RenderableType:
@@ -145,10 +138,10 @@ def _documents(explanation: Explanation, top: int) -> Section:
         "Documents by score, and the features that move each score away from the mean score of the query, "
         f"{explanation.mean_score:.4g}",
         ("rank", "document", "grade", "ideal", "score", "by"),
-        tuple(rows),
+        rows,
         texts=(1, 5),
         folds=5,
-        note=_further_down(explanation, top),
+        notes=_further_down(explanation, top),
     )
 
 
@@ -170,17 +163,17 @@ def _strongest(features: Sequence[str], contributions: Array) -> str:
     return ", ".join(f"{_short(features[place])} {_signed(contributions[place])}" for place in places)
 
 
-def _further_down(explanation: Explanation, top: int) -> str:
+def _further_down(explanation: Explanation, top: int) -> list[str]:
     """How many documents are not shown, and which of them ought to be."""
     rest = explanation.documents[top:]
     if not rest:
-        return ""
+        return []
     missed = [document for document in rest if document.ideal is not None and document.ideal[1] <= top]
     told = f"{len(rest):,} more document{'s' * (len(rest) != 1)}"
     if missed:
         names = ", ".join(f"{_short(document.name)} (rank {document.rank})" for document in missed[:top])
         told += f"; an ideal ranking has {names} among the first {top}"
-    return told
+    return [told]
 
 
 def _rises(explanation: Explanation, top: int) -> Section:
@@ -193,9 +186,9 @@ def _rises(explanation: Explanation, top: int) -> Section:
     return Section(
         "Smallest single-feature change that moves each document up one place.",
         ("rank", "gap", "feature", "now", "must be", "sd", "seen", f"Δ {explanation.measure}"),
-        tuple(rows),
+        rows,
         texts=(2,),
-        note=_SPREADS,
+        notes=[_SPREADS],
     )
 
 
@@ -217,10 +210,11 @@ def _pulls(explanation: Explanation, top: int) -> Section:
         f"Features that pull good documents down: {wrong:,} of {pairs:,} pairs of documents are in the wrong order or "
         "tied",
         ("feature", "wrong pairs", "other pairs"),
-        tuple(rows),
-        texts=(0,),
-        note="What the feature adds to the score of the better document of a pair minus what it adds to the score of "
-        "the worse one, as a mean over the pairs.",
+        rows,
+        notes=[
+            "What the feature adds to the score of the better document of a pair minus what it adds to the score of "
+            "the worse one, as a mean over the pairs."
+        ],
     )
 
 
@@ -242,8 +236,8 @@ def why_sections(why: Why, top: int = _TOP) -> list[Section]:
     ]
     more = np.count_nonzero(why.contributions) - len(places)
     rest = why.difference - sum(why.contributions[place] for place in places)
-    note = f"{more:,} more features together add {_signed(rest)}" if more else ""
-    return [Section(title, ("feature", "adds", "its value", other), tuple(rows), texts=(0,), note=note)]
+    notes = [f"{more:,} more features together add {_signed(rest)}"] if more else []
+    return [Section(title, ("feature", "adds", "its value", other), rows, notes=notes)]
 
 
 def rise_sections(rise: Rise, top: int = _TOP) -> list[Section]:
@@ -270,27 +264,22 @@ def _single(rise: Rise, top: int) -> Section:
     return Section(
         "Changes of a single feature that are enough",
         ("feature", "now", "must be", "sd", "seen", "range in the data", *(["to rank"] if reaches_further else [])),
-        tuple(rows),
-        texts=(0,),
-        note=(f"{more:,} more features could do it. " if more else "") + _SPREADS,
+        rows,
+        notes=[(f"{more:,} more features could do it. " if more else "") + _SPREADS],
     )
 
 
 def _joint(rise: Rise, top: int) -> Section:
     if not rise.joint:
         return Section("No change of several features is enough")
-    rows = tuple(
-        (_short(change.feature), *_from_to(change), _spreads(change), change.seen, _signed(change.gain))
-        for change in rise.joint[:top]
-    )
+    rows = [(*_change_cells(change), _signed(change.gain)) for change in rise.joint[:top]]
     more = len(rise.joint) - len(rows)
     further = f"; it reaches rank {rise.joint[0].rank}" if rise.joint[0].rank != rise.rank else ""
     return Section(
         f"The smallest change of all features together, {rise.joint_spreads:.3g} sd{further}",
         ("feature", "now", "must be", "sd", "seen", "adds"),
         rows,
-        texts=(0,),
-        note=f"and smaller changes of {more:,} more" if more else "",
+        notes=[f"and smaller changes of {more:,} more"] if more else [],
     )
 
 

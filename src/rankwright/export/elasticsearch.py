@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rankwright.export.content import Feature, Linear, Stump, Stumps, check_text
-from rankwright.export.single import above, single, single_or_zero
+from rankwright.export.single import above, single, single_or_zero, single_weights
 
 
 def to_elasticsearch(content: Linear | Stumps, name: str, feature_set: str | None = None) -> str:
@@ -24,10 +24,6 @@ def to_elasticsearch(content: Linear | Stumps, name: str, feature_set: str | Non
 
 
 def _linear(content: Linear) -> dict[str, Any]:
-    weights = {
-        feature.name: single(weight, f"the weight of feature {feature.name!r}")
-        for feature, weight in zip(content.features, content.weights, strict=True)
-    }
     model: dict[str, Any] = {"type": "model/linear"}
     if content.scaling is not None:
         model["feature_normalizers"] = {
@@ -39,7 +35,7 @@ def _linear(content: Linear) -> dict[str, Any]:
             }
             for feature, scaled in zip(content.features, content.scaling, strict=True)
         }
-    return {**model, "definition": json.dumps(weights, allow_nan=False)}
+    return {**model, "definition": json.dumps(single_weights(content), allow_nan=False)}
 
 
 def _trees(content: Stumps) -> dict[str, Any]:

@@ -29,13 +29,18 @@ def check_weights_suffice(content: Linear | Stumps, to: str, where: str) -> None
                 f"feature {term.feature.name!r} counts only by being missing, which {to} cannot tell: {_OTHERS}; or "
                 "leave the feature out"
             )
+    refuse_query_means(content, to)
+    if content.missing:
+        _tell_defaults(content.terms(), to, where)
+
+
+def refuse_query_means(content: Linear, to: str) -> None:
+    """Refuse a model that fills in the mean of a query, where the documents of a query do not meet."""
     if content.by_query:
         raise ParameterError(
             f"{to} cannot fill in a missing value by the mean of its query: SQL, ONNX and Python can; or train with "
             "missing values filled in by the mean of all documents (--missing mean)"
         )
-    if content.missing:
-        _tell_defaults(content.terms(), to, where)
 
 
 def _tell_defaults(terms: Sequence[Term], to: str, where: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
@@ -39,22 +40,14 @@ class Target(NamedTuple):
     default: str | None = None
 
 
+_plugin = partial(Target, to_elasticsearch, ("name", "feature_set"), has_intercept=False)
+
 TARGETS: dict[str, Target] = {
     "solr": Target(
         to_solr, ("name", "store"), has_intercept=False, default='Solr: "defaultValue" of a FieldValueFeature'
     ),
-    "elasticsearch": Target(
-        to_elasticsearch,
-        ("name", "feature_set"),
-        has_intercept=False,
-        default='Elasticsearch: "missing" of field_value_factor',
-    ),
-    "opensearch": Target(
-        to_elasticsearch,
-        ("name", "feature_set"),
-        has_intercept=False,
-        default='OpenSearch: "missing" of field_value_factor',
-    ),
+    "elasticsearch": _plugin(default='Elasticsearch: "missing" of field_value_factor'),
+    "opensearch": _plugin(default='OpenSearch: "missing" of field_value_factor'),
     "vespa": Target(to_vespa, ("name",), by_name=False),
     "sql": Target(to_sql, ("table", "dialect", "nulls", "query_column")),
     "onnx": Target(to_onnx, ("name", "dtype")),

@@ -11,7 +11,7 @@ from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Stumps
 from rankwright.export.onnx_graph import Graph, add_prepared
-from rankwright.export.single import at_most, single, single_or_zero
+from rankwright.export.single import at_most, single, single_or_zero, single_weights
 
 DTYPES = ("float32", "float64")
 
@@ -70,18 +70,13 @@ def _add_regressor(graph: Graph, content: Linear) -> None:
             scale=[single(1 / scaled.scale, "1 / the scale of a feature") for scaled in content.scaling],
         )
         source = "scaled"
-    weights = [
-        single(weight, f"the weight of feature {feature.name!r}")
-        for feature, weight in zip(content.features, content.weights, strict=True)
-    ]
-    intercepts = [single_or_zero(content.intercept, "the intercept")]
     graph.add(
         "LinearRegressor",
         [source],
         "score",
         domain="ai.onnx.ml",
-        coefficients=weights,
-        intercepts=intercepts,
+        coefficients=list(single_weights(content).values()),
+        intercepts=[single_or_zero(content.intercept, "the intercept")],
         targets=1,
     )
 

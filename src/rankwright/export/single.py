@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from rankwright.errors import ParameterError
+from rankwright.export.content import Linear
 
 _LEAST = float(np.finfo(np.float32).tiny)
 _INFINITY = np.float32(math.inf)
@@ -25,6 +26,12 @@ def single(value: float, what: str) -> float:
 def single_or_zero(value: float, what: str) -> float:
     """The same of a number that is added, of which nothing is lost if it is too small."""
     return single(value, what) if abs(value) >= _LEAST else 0.0
+
+
+def single_weights(content: Linear) -> dict[str, float]:
+    """The weights by the names of the features."""
+    pairs = zip(content.features, content.weights, strict=True)
+    return {feature.name: single(weight, f"the weight of feature {feature.name!r}") for feature, weight in pairs}
 
 
 def at_most(value: float, what: str) -> float:

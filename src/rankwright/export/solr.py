@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from rankwright.export.content import Feature, Linear, Scaled, Stump, Stumps, check_text
-from rankwright.export.single import reached_by_adding, single, single_or_zero
+from rankwright.export.single import reached_by_adding, single, single_or_zero, single_weights
 
 _PACKAGE = "org.apache.solr.ltr"
 _SLACK = 1e-6  # what Solr adds to the thresholds of trees
@@ -25,15 +25,11 @@ def to_solr(content: Linear | Stumps, name: str, store: str | None = None) -> st
 
 def _linear(content: Linear, name: str) -> dict[str, Any]:
     scaling = content.scaling or (None,) * len(content.features)
-    weights = {
-        feature.name: single(weight, f"the weight of feature {feature.name!r}")
-        for feature, weight in zip(content.features, content.weights, strict=True)
-    }
     return {
         "class": f"{_PACKAGE}.model.LinearModel",
         "name": name,
         "features": [_listed(feature, scaled) for feature, scaled in zip(content.features, scaling, strict=True)],
-        "params": {"weights": weights},
+        "params": {"weights": single_weights(content)},
     }
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from rankwright.errors import ParameterError
 from rankwright.export.content import Feature, Linear, Stumps, Term
+from rankwright.export.engine_defaults import refuse_query_means
 from rankwright.preparation.transforms import Log, Quantile, Transform
 
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -28,11 +29,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
     if isinstance(content, Stumps):
         terms = [f"if ({sources[one]} > {stump.threshold!r}, {stump.weight!r}, 0)" for one, stump in content.each()]
     else:
-        if content.by_query:
-            raise ParameterError(
-                "a rank profile of Vespa cannot fill in a missing value by the mean of its query: SQL, ONNX and Python "
-                "can; or train with missing values filled in by the mean of all documents (--missing mean)"
-            )
+        refuse_query_means(content, "a rank profile of Vespa")
         terms = [_product(term, sources[term.feature]) for term in content.terms()]
         if content.folded.intercept:
             terms.append(repr(content.folded.intercept))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rankwright.fitting.families import End, Family, Setting
 from rankwright.fitting.preparing import Tried
 from rankwright.measures.measure import Measure
-from rankwright.selection.search import Estimate, Rule, estimate_of, first_best
+from rankwright.selection.search import Estimate, Rule, choose_by, estimate_of
 from rankwright.types import Array
 
 _ROUNDING = 1e-9  # of a mean: a better one by less is no better
@@ -43,7 +43,7 @@ class Judged:
 
     def chosen(self, measure: Measure, rule: Rule) -> int:
         """The best setting, or the cheapest that is as good: the best of these, if several are."""
-        return _cheapest_best(self.values, self.costs, measure.lower_is_better, rule)
+        return choose_by(rule, self.estimates, self.values.__getitem__, self.costs, measure.lower_is_better)
 
     def end_of_grid(self, measure: Measure) -> End | None:
         """At which end of the grid the best λ is, if it is clearly better there than anywhere else.
@@ -108,8 +108,7 @@ def entry_of(judged: Judged, measure: Measure, rule: Rule) -> Entry:
 
 def choose(entries: Sequence[Entry], measure: Measure, rule: Rule) -> int:
     """The best entry, or the cheapest that is as good."""
-    values, costs = np.stack([entry.values for entry in entries]), np.array([entry.cost for entry in entries])
-    return _cheapest_best(values, costs, measure.lower_is_better, rule)
+    return _choose(entries, [entry.cost for entry in entries], measure, rule)
 
 
 class GivenUp(NamedTuple):
@@ -130,28 +129,9 @@ def given_up(chosen: Entry, judged: Sequence[Judged], measure: Measure) -> Given
 
 def choose_preparation(tried: Sequence[Tried], measure: Measure, rule: Rule) -> int:
     """The best one; or by the rule of one standard error the first, and so simplest, that is as good as it."""
-    best = first_best([each.estimate for each in tried], measure.lower_is_better)
-    if rule == "best":
-        return best
-    return next(i for i, each in enumerate(tried) if _is_as_good(each.values, tried[best].values))
+    return _choose(tried, range(len(tried)), measure, rule)
 
 
-def _cheapest_best(values: Array, costs: Array, lower_is_better: bool, rule: Rule) -> int:
-    estimates = [estimate_of(row) for row in values]
-    best = first_best(estimates, lower_is_better)
-    if rule == "best":
-        return best
-    as_good = [position for position in range(len(values)) if _is_as_good(values[position], values[best])]
-    cheapest = min(costs[position] for position in as_good)
-    kept = [position for position in as_good if costs[position] == cheapest]
-    return kept[first_best([estimates[position] for position in kept], lower_is_better)]
-
-
-def _is_as_good(values: Array, best: Array) -> bool:
-    """Whether the mean difference from the best is within one standard error, query by query.
-
-    Queries differ in difficulty far more than rankers do. That the same queries were ranked by both takes this out: the
-    standard error of the best mean alone would call rankers as good that are clearly worse.
-    """
-    difference = estimate_of(values - best)
-    return not abs(difference.mean) > difference.standard_error
+def _choose(judged: Sequence[Entry] | Sequence[Tried], costs: Sequence[float], measure: Measure, rule: Rule) -> int:
+    estimates = [each.estimate for each in judged]
+    return choose_by(rule, estimates, lambda at: judged[at].values, costs, measure.lower_is_better)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +20,7 @@ from rankwright.fitting.preparing import How
 from rankwright.judgments.supervision import Grades
 from rankwright.preparation.preparation import Preparation, prepare
 from rankwright.rankers.first_look import FirstLook, first_look
-from rankwright.selection.judging import fold_of_query, folds_of
-
-
-class Split(NamedTuple):
-    """A part to train on, a part to judge on, and where the latter's queries stand among all that are judged."""
-
-    name: str
-    train: AnyQueries
-    judged: AnyQueries
-    positions: npt.NDArray[np.intp]
+from rankwright.selection.judging import Split, fold_of_query, splits_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,22 +85,15 @@ class FitData:
 
     def splits(self) -> Iterator[Split]:
         """Validation queries, or each of the folds in turn."""
-        if self.valid is not None:
-            yield Split("valid", self.train, self.valid, np.arange(self.valid.n_queries))
-            return
-        for fold, left_out in folds_of(self.train.n_queries, self.n_folds, self.seed):
-            yield Split(f"fold{fold}", self.train[~left_out], self.train[left_out], np.flatnonzero(left_out))
+        if self.valid is None:
+            return splits_of(self.train, self.n_folds, self.seed)
+        return iter([Split("valid", self.train, self.valid, np.ones(self.valid.n_queries, bool))])
 
     @property
     def fewest_queries(self) -> int:
         """How many queries there are to train on, at least."""
         n = self.train.n_queries
         return n - -(-n // self.n_folds) if self.valid is None else n
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return self.n_folds if self.valid is None else 1
 
 
 def _looked_at(name: str, queries: AnyQueries) -> FirstLook:

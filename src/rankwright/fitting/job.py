@@ -19,7 +19,7 @@ from rankwright.errors import DataError
 from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
-from rankwright.fitting.data import FitData, Split, check_grades, check_same_features
+from rankwright.fitting.data import FitData, check_grades, check_same_features
 from rankwright.fitting.families import FAMILIES, Family, Greedy, PairwiseLeastSquares, Setting
 from rankwright.fitting.preparing import How, Tried, preparations_of
 from rankwright.fitting.request import Request
@@ -29,7 +29,7 @@ from rankwright.models.linear_model import LinearModel
 from rankwright.preparation.formula import linear_scores
 from rankwright.progress import Progress, Tell, part_of
 from rankwright.rankers.first_look import FirstLook
-from rankwright.selection.judging import Judge
+from rankwright.selection.judging import Judge, Split
 from rankwright.types import Array
 
 _MOST_WIDENINGS = 3  # of a grid of λ whose best value is at an end
@@ -199,7 +199,7 @@ class Job:
                 f"{family.title}{self._of_splits(number)}",
                 partial(self._judge_split, family, data, split, settings),
             )
-            values[:, split.positions] = found["values"]
+            values[:, split.is_judged] = found["values"]
             costs += found["costs"] / self.n_splits
             n_features += found["n_features"] / self.n_splits
             selections += [found["selected"]] if "selected" in found else []
@@ -268,7 +268,7 @@ class Job:
             name = f"{entry.family.name}-scores-{split.name}"
             what = f"{entry.family.title}, scores{self._of_splits(number)}"
             kept = self._part(self.data, name, what, partial(self._score_split, entry, split))
-            scores[_rows_of(judged, split.positions)] = kept["scores"]
+            scores[_rows_of(judged, split.is_judged)] = kept["scores"]
             weights.append(kept["weights"])
         return scores, np.stack(weights)
 
@@ -296,10 +296,8 @@ def _scores(part: Part, weights: Array) -> Array:
     return scores
 
 
-def _rows_of(queries: AnyQueries, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """The rows of the queries at some positions, query by query."""
-    is_taken = np.zeros(queries.n_queries, bool)
-    is_taken[positions] = True
+def _rows_of(queries: AnyQueries, is_taken: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """The rows of some of the queries, query by query."""
     places = np.flatnonzero(np.repeat(is_taken, queries.sizes))
     order = queries.grouping.order if isinstance(queries, Queries) else None
     return places if order is None else order[places]

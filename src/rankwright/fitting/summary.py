@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rankwright.evaluation.tables import interval, number, plain_table, probability, regularisation
 from rankwright.html import Block, notebook_html
+from rankwright.selection.search import is_as_good
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -158,8 +159,10 @@ class FitSummary:
             told = f"{measure} on held-out queries is the same"
         else:
             way = "higher" if measure.lower_is_better else "lower"
-            error = given_up.difference.standard_error
-            near = "within one standard error" if worse_by <= error else f"standard error {error:.4f}"
+            is_near = is_as_good(given_up.difference, measure.lower_is_better)
+            near = (
+                "within one standard error" if is_near else f"standard error {given_up.difference.standard_error:.4f}"
+            )
             told = f"{measure} on held-out queries is {worse_by:.4f} {way} ({near})"
         best = f"{given_up.best.family.title} with λ = {regularisation(given_up.best.setting.alpha)}, the best of all"
         return [f"{self._savings()} of {best}; {told}. Use {self.names.rule_best} for the best."]

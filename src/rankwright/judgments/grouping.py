@@ -144,16 +144,20 @@ def _as_array(qid: npt.ArrayLike) -> npt.NDArray[Any]:
     """Ids as an array in which different ones stay different, and none costs its length in every row."""
     if isinstance(qid, list | tuple) and qid and all(type(value) is str and "\0" not in value for value in qid):
         return text_array(qid)
-    try:
-        given = np.asanyarray(qid)
-    except ValueError as error:  # lists of several lengths
-        raise DataError(f"query ids must be single values: {error}") from None
-    refuse_masked(given, "query ids")
-    ids = np.asarray(given)
+    ids = np.asarray(_unmasked(qid, "query ids", "single values"))
     if isinstance(qid, list | tuple) and _numpy_would_merge(qid, ids):
         ids = np.empty(len(qid), dtype=object)
         ids[:] = qid
     return ids
+
+
+def _unmasked(values: npt.ArrayLike, name: str, expected: str) -> npt.NDArray[Any]:
+    try:
+        given = np.asanyarray(values)
+    except ValueError as error:  # lists of several lengths
+        raise DataError(f"{name} must be {expected}: {error}") from None
+    refuse_masked(given, name)
+    return given
 
 
 def _numpy_would_merge(qid: list[Any] | tuple[Any, ...], ids: npt.NDArray[Any]) -> bool:
@@ -171,11 +175,7 @@ def query_numbers(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def _checked_group(group: npt.ArrayLike, n_rows: int) -> npt.NDArray[np.int64]:
     """How many rows each query has."""
-    try:
-        given = np.asanyarray(group)
-    except ValueError as error:  # lists of several lengths
-        raise DataError(f"group must be a list of whole numbers: {error}") from None
-    refuse_masked(given, "group")
+    given = _unmasked(group, "group", "a list of whole numbers")
     are_numbers = given.ndim == 1 and given.dtype.kind in "iuf"
     if not are_numbers or not np.isfinite(given).all() or not np.all(given == np.floor(given)):
         raise DataError("group must be a list of whole numbers: how many rows each query has, one after the other")

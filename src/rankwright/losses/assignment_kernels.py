@@ -19,25 +19,16 @@ _ROUNDING = 1e-13
 
 
 @kernel
-def best_along_gains(
-    scores: Any,
-    gains: Any,
-    members: Any,
-    begin: int,
-    step: int,
-    n_members: int,
-    weight: float,
-    discount: float,
-    n_ranks: int,
-    top: Any,
-    top_worth: Any,
-    found: Any,
-) -> int:
+def best_along_gains(query: Any, walk: Any, pair: Any, n_ranks: int, top: Any, top_worth: Any, found: Any) -> int:
     """Of members sorted by gain, those that are among the n_ranks best of their own gain and those before.
 
-    Best is by weight · s − discount · g. ``found`` has them, gain by gain; their number is returned. ``top`` has the
-    best of all members in the end, best first, and of equal ones those that came first.
+    ``walk`` is the members, where to begin, which way to go, and how many there are. Best is by weight · s − discount ·
+    g, which are the ``pair``. ``found`` has them, gain by gain; their number is returned. ``top`` has the best of all
+    members in the end, best first, and of equal ones those that came first.
     """
+    scores, gains, _, _, _, _ = query
+    members, begin, step, n_members = walk
+    weight, discount = pair
     n_found = n_top = k = 0
     while k < n_members:
         document = members[begin + step * k]
@@ -70,15 +61,11 @@ def candidates(query: Any, n_ranks: int, cone: Any, multiplier: float, room: Any
     A query is its scores, gains, documents by gain, the first and last place of these, and what counts as a score of 0.
     Against documents of lower gains the flattest pair decides, against those of higher gains the steepest.
     """
-    scores, gains, by_gain, start, stop, _ = query
+    _, _, by_gain, start, stop, _ = query
     top, top_worth, found, columns = room
-    flat, steep = multiplier * cone[1], multiplier * cone[3]
-    n_found = best_along_gains(
-        scores, gains, by_gain, start, 1, stop - start, cone[0], flat, n_ranks, top, top_worth, found
-    )
-    return best_along_gains(
-        scores, gains, found, n_found - 1, -1, n_found, cone[2], steep, n_ranks, top, top_worth, columns
-    )
+    flat, steep = (cone[0], multiplier * cone[1]), (cone[2], multiplier * cone[3])
+    n_found = best_along_gains(query, (by_gain, start, 1, stop - start), flat, n_ranks, top, top_worth, found)
+    return best_along_gains(query, (found, n_found - 1, -1, n_found), steep, n_ranks, top, top_worth, columns)
 
 
 @kernel
@@ -140,19 +127,7 @@ def _price(
 
 @kernel
 def assign(
-    n_ranks: int,
-    n_columns: int,
-    columns: Any,
-    scores: Any,
-    gains: Any,
-    rows: Any,
-    cone: Any,
-    rank_of: Any,
-    prices: Any,
-    shortest: Any,
-    before: Any,
-    waiting: Any,
-    is_open: Any,
+    n_ranks: int, n_columns: int, columns: Any, scores: Any, gains: Any, rows: Any, cone: Any, room: Any
 ) -> None:
     """max Σ_r A_r s − D_r g over different columns for ranks 1, …, n: the columns' ranks into ``rank_of``.
 
@@ -160,6 +135,7 @@ def assign(
     are first brought near the best order, where most ranks can stay. For each of the others a shortest augmenting path
     leads over columns whose ranks must move to one that is free. A column costs its price besides.
     """
+    rank_of, prices, shortest, before, waiting, is_open = room
     _arrange(n_ranks, n_columns, columns, scores, gains, rows, cone, shortest)
     n_waiting = _price(n_ranks, n_columns, scores, gains, rows, rank_of, prices, waiting)
     for w in range(n_waiting):
@@ -214,21 +190,8 @@ def best_ranking(query: Any, n_ranks: int, rows: Any, cone: Any, multiplier: flo
     for j in range(n_columns):
         column_scores[j] = scores[columns[j]] - middle
         column_gains[j] = multiplier * gains[columns[j]]
-    assign(
-        n_ranks,
-        n_columns,
-        columns,
-        column_scores,
-        column_gains,
-        rows,
-        cone,
-        rank_of,
-        prices,
-        shortest,
-        before,
-        waiting,
-        is_open,
-    )
+    room_for_paths = (rank_of, prices, shortest, before, waiting, is_open)
+    assign(n_ranks, n_columns, columns, column_scores, column_gains, rows, cone, room_for_paths)
     for j in range(n_columns):
         if rank_of[j] < n_ranks:
             ranking[rank_of[j]] = columns[j]

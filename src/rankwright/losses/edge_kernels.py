@@ -11,23 +11,13 @@ from rankwright.machine.compile import kernel
 
 
 @kernel
-def evaluate(
-    scores: Any,
-    better: Any,
-    worse: Any,
-    weights: Any,
-    offsets: Any,
-    first_edge: Any,
-    phi: Any,
-    first: int,
-    last: int,
-    values: Any,
-    pulls: Any,
-    gradient: Any,
-    diagonal: Any,
-    curvatures: Any,
-) -> None:
-    """Value, gradient and diagonal of the Hessian of queries first … last − 1, and φ'' of each edge."""
+def evaluate(first: int, last: int, scores: Any, edges: Any, weights: Any, phi: Any, point: Any, bends: Any) -> None:
+    """Value, gradient and diagonal of the Hessian of queries first … last − 1, and φ'' of each edge.
+
+    ``edges`` are their better and worse documents, where documents of queries begin, and where their edges do.
+    """
+    better, worse, offsets, first_edge = edges
+    values, pulls, gradient, diagonal = point
     top, width, curvature, slope, offset = phi
     for q in range(first, last):
         values[q] = pulls[q] = 0
@@ -51,26 +41,17 @@ def evaluate(
             gradient[j] += weight * pull
             diagonal[i] += weight * bend
             diagonal[j] += weight * bend
-            curvatures[e] = weight * bend
+            bends[e] = weight * bend
 
 
 @kernel
-def curve(
-    direction: Any,
-    better: Any,
-    worse: Any,
-    offsets: Any,
-    first_edge: Any,
-    curvatures: Any,
-    first: int,
-    last: int,
-    out: Any,
-) -> None:
+def curve(first: int, last: int, direction: Any, edges: Any, bends: Any, out: Any) -> None:
     """The Hessian of queries first … last − 1 times ``direction``."""
+    better, worse, offsets, first_edge = edges
     for q in range(first, last):
         out[offsets[q] : offsets[q + 1]] = 0
         for e in range(first_edge[q], first_edge[q + 1]):
             i, j = better[e], worse[e]
-            term = curvatures[e] * (direction[i] - direction[j])
+            term = bends[e] * (direction[i] - direction[j])
             out[i] += term
             out[j] -= term

@@ -37,10 +37,11 @@ class ListwiseLosses(QueryLosses):
 
     def __init__(self, judgments: Judgments, hinge: StructuredLosses) -> None:
         super().__init__(judgments)
-        self._weights, self._levels, self._targets = hinge.weights, hinge.levels, hinge.targets
-        self._position_weights, self._discounts = None, None
+        self._weights, self._levels = hinge.weights, hinge.levels
+        self._known = (self.offsets, self._levels, hinge.targets, self._weights)
+        self._ranks: tuple[Array | None, Array | None] = (None, None)
         if isinstance(hinge, NDCGLosses):
-            self._position_weights, self._discounts = hinge.position_weights, hinge.discounts
+            self._ranks = (hinge.position_weights, hinge.discounts)
 
     @abstractmethod
     def reduce(self, first: int, last: int, scores: Array, point: Point) -> None:
@@ -75,19 +76,8 @@ class HingeSums(ListwiseLosses):
 
     def reduce(self, first: int, last: int, scores: Array, point: Point) -> None:
         """Order by order."""
-        listwise_kernels.sum_of_hinges(
-            scores,
-            self.offsets,
-            first,
-            last,
-            self._levels,
-            self._position_weights,
-            self._discounts,
-            self._weights,
-            self._targets,
-            point.values,
-            point.gradient,
-        )
+        out = (point.values, point.gradient)
+        listwise_kernels.sum_of_hinges(first, last, scores, self._known, *self._ranks, out)
 
 
 class SoftMaxima(ListwiseLosses):
@@ -110,9 +100,10 @@ class SoftMaxima(ListwiseLosses):
                 )
 
     def _n_states(self, size: int, n_levels: int) -> int:
-        if self._discounts is None:  # at most (m/2 + 1)² of two classes
+        discounts = self._ranks[1]
+        if discounts is None:  # at most (m/2 + 1)² of two classes
             return (size // 2 + 1) ** 2
-        return comb(min(size, len(self._discounts)) + n_levels, n_levels)
+        return comb(min(size, len(discounts)) + n_levels, n_levels)
 
     def point(self) -> Point:
         """Also keeps the ranking by scores."""
@@ -122,23 +113,10 @@ class SoftMaxima(ListwiseLosses):
 
     def reduce(self, first: int, last: int, scores: Array, point: Point) -> None:
         """By dynamic programming over how many documents of each level have been placed."""
-        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, point.kept["order"])
-        listwise_kernels.soft_maximum(
-            scores,
-            point.kept["order"],
-            self.offsets,
-            first,
-            last,
-            self._level_of,
-            self._levels,
-            self._position_weights,
-            self._discounts,
-            self.temperature,
-            self._weights,
-            self._targets,
-            point.values,
-            point.gradient,
-        )
+        order, out = point.kept["order"], (point.values, point.gradient)
+        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, order)
+        soft = (order, self._level_of, self.temperature)
+        listwise_kernels.soft_maximum(first, last, scores, self._known, *self._ranks, out, soft)
 
 
 def _numbered_levels(
@@ -201,8 +179,6 @@ class ListwiseHinge(Loss):
         hinge = self._hinge().on(judgments, sample_weight)
         if self.reduce == "max":
             return hinge
-        return (
-            HingeSums(judgments, hinge)
-            if self.reduce == "sum"
-            else SoftMaxima(judgments, hinge, float(self.temperature))
-        )
+        if self.reduce == "sum":
+            return HingeSums(judgments, hinge)
+        return SoftMaxima(judgments, hinge, float(self.temperature))

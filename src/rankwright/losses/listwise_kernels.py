@@ -81,22 +81,14 @@ def precision_outcome(order: Any, n: int, levels: Any, coefficients: Any) -> flo
 
 @kernel
 def sum_of_hinges(
-    scores: Any,
-    offsets: Any,
-    first: int,
-    last: int,
-    levels: Any,
-    position_weights: Any,
-    discounts: Any,
-    weights: Any,
-    targets: Any,
-    values: Any,
-    gradient: Any,
+    first: int, last: int, scores: Any, known: Any, position_weights: Any, discounts: Any, out: Any
 ) -> None:
     """Σ_y (Δ(y) + c(y)ᵀs − tᵀs)_+ over all orders but the ideal ones (paper P, definition 3).
 
-    Without ``discounts``, levels above 0 are relevant, and Δ = 1 − AP; with them, levels are gains over the ideal DCG.
+    ``known`` is where queries begin, levels and targets of documents, and weights of queries. Without ``discounts``,
+    levels above 0 are relevant, and Δ = 1 − AP; with them, levels are gains over the ideal DCG.
     """
+    (offsets, levels, targets, weights), (values, gradient) = known, out
     for q in range(first, last):
         start, n = offsets[q], offsets[q + 1] - offsets[q]
         values[q] = 0.0
@@ -214,21 +206,14 @@ def predecessors(state: int, counts: Any, n_ranks: int, table: Any, out: Any) ->
 
 
 @kernel
-def soft_ndcg(
-    scores: Any,
-    firsts: Any,
-    level_gains: Any,
-    position_weights: Any,
-    discounts: Any,
-    n_ranks: int,
-    temperature: float,
-    gradient: Any,
-) -> float:
+def soft_ndcg(scores: Any, levels: Any, ranks: Any, n_ranks: int, temperature: float, gradient: Any) -> float:
     """T log Σ_y exp((Σ_r A_r s − D_r g) / T) over the sequences of levels at ranks 1, …, n.
 
-    The documents of level g are those from firsts[g] to firsts[g + 1], by descending score; derivatives are added to
-    ``gradient``. States are counts of placed documents of each level.
+    ``levels`` are where each begins and its gain, ``ranks`` A and D. The documents of level g are those from firsts[g]
+    to firsts[g + 1], by descending score; derivatives are added to ``gradient``. States are counts of placed documents
+    of each level.
     """
+    (firsts, level_gains), (position_weights, discounts) = levels, ranks
     n_levels = len(level_gains)
     table = ways(n_ranks, n_levels)
     size = table[0, n_ranks]
@@ -262,25 +247,14 @@ def soft_ndcg(
 
 @kernel
 def soft_maximum(
-    scores: Any,
-    order: Any,
-    offsets: Any,
-    first: int,
-    last: int,
-    level_of: Any,
-    levels: Any,
-    position_weights: Any,
-    discounts: Any,
-    temperature: float,
-    weights: Any,
-    targets: Any,
-    values: Any,
-    gradient: Any,
+    first: int, last: int, scores: Any, known: Any, position_weights: Any, discounts: Any, out: Any, soft: Any
 ) -> None:
-    """T log Σ_y exp((Δ(y) + c(y)ᵀs − tᵀs) / T), and its gradient, times the weight of q; ``order`` is by score.
+    """T log Σ_y exp((Δ(y) + c(y)ᵀs − tᵀs) / T), and its gradient, times the weight of q.
 
-    ``level_of`` numbers the levels of a query; ``levels`` and ``discounts`` are as in `sum_of_hinges`.
+    ``soft`` is the order by score, the numbers of levels within queries, and T; the others are as in `sum_of_hinges`.
     """
+    (offsets, levels, targets, weights), (values, gradient) = known, out
+    order, level_of, temperature = soft
     for q in range(first, last):
         start, n = offsets[q], offsets[q + 1] - offsets[q]
         values[q] = 0.0
@@ -304,12 +278,11 @@ def soft_maximum(
             filled[level_of[order[place]]] += 1
             arranged[into], own[into] = order[place], scores[order[place]] - middle
         if discounts is None:
-            value = soft_average_precision(
-                own[firsts[1] :], own[: firsts[1]], temperature, slopes[firsts[1] :], slopes[: firsts[1]]
-            )
+            m = firsts[1]  # documents that are not relevant
+            value = soft_average_precision(own[m:], own[:m], temperature, slopes[m:], slopes[:m])
         else:
-            n_ranks = min(n, len(discounts))
-            value = 1.0 + soft_ndcg(own, firsts, level_gains, position_weights, discounts, n_ranks, temperature, slopes)
+            ranks, n_ranks = (position_weights, discounts), min(n, len(discounts))
+            value = 1.0 + soft_ndcg(own, (firsts, level_gains), ranks, n_ranks, temperature, slopes)
         for i in range(n):
             document = arranged[i]
             value -= targets[document] * own[i]

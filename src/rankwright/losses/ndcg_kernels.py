@@ -2,7 +2,8 @@
 
 ``rows`` has A and D of every rank, ``cone`` the ends and the mean of these pairs: see `assignment_kernels`. A query
 goes to other kernels as its scores, gains, documents by gain, the first and last place of these, and a score from which
-others are counted: differences alone matter, and they must not drown.
+others are counted: differences alone matter, and they must not drown. ``known`` is what all scores share: where queries
+begin, documents by gain, gains, ideal DCG, the number of ranks with weights, rows, cone, and weights of queries.
 """
 
 from __future__ import annotations
@@ -127,29 +128,14 @@ def _search(
 
 
 @kernel
-def evaluate(
-    scores: Any,
-    offsets: Any,
-    first: int,
-    last: int,
-    by_gain: Any,
-    gains: Any,
-    ideal: Any,
-    n_weights: int,
-    rows: Any,
-    cone: Any,
-    weights: Any,
-    targets: Any,
-    values: Any,
-    margins: Any,
-    gradient: Any,
-    bounds: Any,
-) -> None:
+def evaluate(first: int, last: int, scores: Any, known: Any, targets: Any, out: Any, bounds: Any) -> None:
     """ξ_q = max_y Δ(y) + Σ_i A(y_i) s_i − Σ_i t_i s_i, its Δ and its gradient (paper L, eq. 7), times the weight of q.
 
     t, the targets, are A of the ideal ranking; without any (``targets`` is None) A of the ranking by scores (eq. 14).
     With ``bounds``, the best Δ(y)(1 + Σ_i A(y_i) s_i − Σ_i t_i s_i) that the search finds, and a bound of it.
     """
+    offsets, by_gain, gains, ideal, n_weights, rows, cone, weights = known
+    values, margins, gradient = out
     longest = longest_query(offsets, first, last)
     depth = min(n_weights, longest)
     room, top_scores = room_to_assign(longest, depth), np.empty(depth)
@@ -190,29 +176,16 @@ def evaluate(
 
 
 @kernel
-def add_plane(
-    scores: Any,
-    target_scores: Any,
-    offsets: Any,
-    first: int,
-    last: int,
-    by_gain: Any,
-    gains: Any,
-    ideal: Any,
-    n_weights: int,
-    rows: Any,
-    cone: Any,
-    weights: Any,
-    out: Any,
-) -> None:
+def add_plane(scores: Any, target_scores: Any, known: Any, out: Any) -> None:
     """Σ_q ξ_q as a function of A, at the rankings that are best for this A: slopes for each rank, then the offset.
 
     ``target_scores`` has, query by query, what the target ranking has at each rank.
     """
-    longest = longest_query(offsets, first, last)
+    offsets, by_gain, gains, ideal, n_weights, rows, cone, weights = known
+    longest = longest_query(offsets, 0, len(weights))
     depth = min(n_weights, longest)
     room, ranking = room_to_assign(longest, depth), np.empty(depth, np.int64)
-    for q in range(first, last):
+    for q in range(len(weights)):
         start, stop, weight = offsets[q], offsets[q + 1], weights[q]
         if weight == 0.0:
             continue

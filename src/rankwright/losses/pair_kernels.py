@@ -8,7 +8,8 @@ sides are sorted by descending z, the score minus what the margin asks of the do
 Along the better documents the others with u > 0 are a growing prefix; those in the quadratic part are a window at its
 end. The weight of a pair is a sum of one or two terms left_i · right_j, so a group takes O(documents) time.
 
-`group_kernels` makes the table of groups.
+`group_kernels` makes the table of groups. Kernels take ``pairs``: z and the two weights of documents, where queries and
+their groups begin, the table, the members of groups, and for each of these low and high, the ends of its window.
 """
 
 from __future__ import annotations
@@ -148,32 +149,14 @@ def _logistic_worse_side(
 
 
 @kernel
-def evaluate(
-    first: int,
-    last: int,
-    z: Any,
-    order: Any,
-    levels: Any,
-    left: Any,
-    right: Any,
-    offsets: Any,
-    first_group: Any,
-    groups: Any,
-    phi: Any,
-    table: Any,
-    members: Any,
-    low: Any,
-    high: Any,
-    values: Any,
-    pulls: Any,
-    gradient: Any,
-    diagonal: Any,
-) -> None:
+def evaluate(first: int, last: int, pairs: Any, phi: Any, table: Any, order: Any, levels: Any, point: Any) -> None:
     """Value, gradient and diagonal of the Hessian of queries first … last − 1; keeps the windows for `curve`.
 
     ``pulls`` is Σ −w_ij φ'(…) over the pairs of each query. With a ``table``, φ is the logistic function: no windows.
     Without one, Numba leaves out what is only for it.
     """
+    z, left, right, offsets, first_group, groups, members, low, high = pairs
+    values, pulls, gradient, diagonal = point
     longest = longest_query(offsets, first, last)
     space, mirror = (
         np.empty((5, 1 if table is None else longest + 1, TERMS)),
@@ -224,29 +207,14 @@ def evaluate(
 
 @kernel
 def curve(
-    direction: Any,
-    first: int,
-    last: int,
-    base: int,
-    out: Any,
-    z: Any,
-    left: Any,
-    right: Any,
-    offsets: Any,
-    first_group: Any,
-    groups: Any,
-    phi: Any,
-    table: Any,
-    members: Any,
-    low: Any,
-    high: Any,
-    diagonal: Any,
+    direction: Any, first: int, last: int, base: int, out: Any, pairs: Any, phi: Any, table: Any, diagonal: Any
 ) -> None:
     """The Hessian of queries first … last − 1 times ``direction``: diagonal · v minus sums of φ'' · v over pairs.
 
     v is taken minus its mean in each query, to which the Hessian is blind, so that large offsets do not cancel.
     ``direction`` and ``out`` begin with document ``base``.
     """
+    z, left, right, offsets, first_group, groups, members, low, high = pairs
     longest = longest_query(offsets, first, last)
     centred, sums = np.empty(longest), np.empty(longest + 1)
     size = 1 if table is None else longest + 1
@@ -295,24 +263,9 @@ def curve(
 
 @kernel
 def curve_columns(
-    columns: Any,
-    first: int,
-    last: int,
-    out: Any,
-    z: Any,
-    left: Any,
-    right: Any,
-    offsets: Any,
-    first_group: Any,
-    groups: Any,
-    phi: Any,
-    table: Any,
-    members: Any,
-    low: Any,
-    high: Any,
-    diagonal: Any,
+    columns: Any, first: int, last: int, out: Any, pairs: Any, phi: Any, table: Any, diagonal: Any
 ) -> None:
     """The Hessian of queries first … last − 1 times each row of ``columns``, which begin with their documents."""
-    known = (z, left, right, offsets, first_group, groups, phi, table, members, low, high, diagonal)
+    begin = pairs[3][first]
     for i in range(len(columns)):
-        curve(columns[i], first, last, offsets[first], out[i], *known)
+        curve(columns[i], first, last, begin, out[i], pairs, phi, table, diagonal)

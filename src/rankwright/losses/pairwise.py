@@ -4,6 +4,7 @@ position-sensitive (paper P, definition 1)."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -45,8 +46,7 @@ class MarginLosses(QueryLosses):
 
     def with_phi(self, phi: Phi) -> Self:
         """The same pairs and weights with another φ."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other._set_phi(phi)
         return other
 
@@ -55,23 +55,17 @@ class MarginLosses(QueryLosses):
         """Σ −w_ij φ' · margin_ij over all pairs, what the dual objective of a hinge asks for."""
 
 
+Sides = tuple[Array, Array]  # left and right, a row for each term and a column for each document
+
+
 class PairLosses(MarginLosses):
     """Σ w_ij φ(z_i − z_j) with z = s − shift, over groups of pairs whose weights are sums of left_i · right_j."""
 
     def __init__(
-        self,
-        judgments: Judgments,
-        phi: Phi,
-        *,
-        groups: Groups,
-        levels: npt.NDArray[np.int32],
-        left: Array,
-        right: Array,
-        margin: float,
-        shift: Array | None,
+        self, judgments: Judgments, phi: Phi, groups: Groups, sides: Sides, margin: float, shift: Array | None = None
     ) -> None:
         super().__init__(judgments)
-        self._groups, self._levels, self._left, self._right = groups, levels, left, right
+        self._groups, (self._left, self._right) = groups, sides
         self.margin, self.shift = margin, shift
         self._set_phi(phi)
 
@@ -106,18 +100,18 @@ class PairLosses(MarginLosses):
 
     def evaluated(self, point: Point) -> tuple[Any, ...]:
         """What `pair_kernels.evaluate` reads and writes."""
-        kept, groups = point.kept, self._groups
-        pairs = (kept["z"], kept["order"], self._levels, self._left, self._right, self.offsets)
-        of_groups = (groups.first, groups.table, self._parameters, self._table)
-        windows = (kept["members"], kept["low"], kept["high"])
-        return (*pairs, *of_groups, *windows, point.values, point.pulls, point.gradient, point.diagonal)
+        out = (point.values, point.pulls, point.gradient, point.diagonal)
+        return (*self._known(point), point.kept["order"], self._groups.levels, out)
 
     def curved(self, point: Point) -> tuple[Any, ...]:
         """What `pair_kernels.curve` reads."""
+        return (*self._known(point), point.diagonal)
+
+    def _known(self, point: Point) -> tuple[Any, ...]:
+        """Pairs, φ and its table, as `pair_kernels` takes them."""
         kept, groups = point.kept, self._groups
         pairs = (kept["z"], self._left, self._right, self.offsets, groups.first, groups.table)
-        windows = (kept["members"], kept["low"], kept["high"])
-        return (*pairs, self._parameters, self._table, *windows, point.diagonal)
+        return (*pairs, kept["members"], kept["low"], kept["high"]), self._parameters, self._table
 
     def margins_met(self, point: Point) -> float:
         """Σ −w_ij φ' · margin_ij over all pairs, less an allowance for rounding.
@@ -146,9 +140,10 @@ class EdgeLosses(MarginLosses):
         place[np.arange(judgments.n_documents) if grouping.order is None else grouping.order] = np.arange(len(place))
         of_edge = grouping.codes[graph.preferred]
         by_query = np.argsort(of_edge, kind="stable")
-        self._better, self._worse = place[graph.preferred][by_query], place[graph.other][by_query]
+        first = np.searchsorted(of_edge[by_query], np.arange(judgments.n_queries + 1)).astype(np.int64)
+        ends = (place[graph.preferred][by_query], place[graph.other][by_query])
+        self._edges = (*ends, self.offsets, first)
         self._weights = (graph.weights * weights[of_edge])[by_query]
-        self._first = np.searchsorted(of_edge[by_query], np.arange(judgments.n_queries + 1)).astype(np.int64)
         self._set_phi(phi)
 
     def point(self) -> Point:
@@ -159,28 +154,13 @@ class EdgeLosses(MarginLosses):
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
         """Edge by edge."""
-        edge_kernels.evaluate(
-            scores,
-            self._better,
-            self._worse,
-            self._weights,
-            self.offsets,
-            self._first,
-            self._parameters,
-            first,
-            last,
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.diagonal,
-            point.kept["curvatures"],
-        )
+        known = (self._edges, self._weights, self._parameters)
+        out = (point.values, point.pulls, point.gradient, point.diagonal)
+        edge_kernels.evaluate(first, last, scores, *known, out, point.kept["curvatures"])
 
     def curve(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
         """Edge by edge."""
-        curvatures = point.kept["curvatures"]
-        ends = (self._better, self._worse)
-        edge_kernels.curve(direction, *ends, self.offsets, self._first, curvatures, first, last, out)
+        edge_kernels.curve(first, last, direction, self._edges, point.kept["curvatures"], out)
 
     def margins_met(self, point: Point) -> float:
         """Σ −a_ij φ' · 1 over all edges; both ends of an edge see the same φ', so nothing is to be rounded down."""
@@ -192,8 +172,12 @@ class EdgeLosses(MarginLosses):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Every pair of documents that counts, in groups: better documents × other documents (see `group_kernels`)."""
+    """Every pair of documents that counts, in groups: better documents × other documents (see `group_kernels`).
 
+    ``levels`` of documents tell which side of a group they are on; where all are on both, there are none.
+    """
+
+    levels: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
     table: npt.NDArray[np.int64]
     n_members: int
@@ -227,7 +211,7 @@ class Levels:
         first_group, first_member = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in (per_query, members))
         table = np.empty((first_group[-1], group_kernels.GROUP_FIELDS), np.int64)
         group_kernels.split_levels(self.counts, self.first, first_group, first_member, table)
-        return Groups(first_group, table, int(first_member[-1]))
+        return Groups(self.of_document, first_group, table, int(first_member[-1]))
 
 
 def levels_of(judgments: Judgments) -> Levels:
@@ -249,7 +233,8 @@ def all_pairs(judgments: Judgments, counts: npt.NDArray[np.bool_]) -> Groups:
     sizes, begin = judgments.sizes, 2 * judgments.grouping.offsets[:-1]
     fields: list[Any] = [np.full(len(sizes), -1), sizes, np.full(len(sizes), -1), begin, sizes, begin + sizes, sizes]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Groups(first, np.stack(fields, axis=1)[counts].astype(np.int64), 2 * judgments.n_documents)
+    table = np.stack(fields, axis=1)[counts].astype(np.int64)
+    return Groups(np.zeros(0, np.int32), first, table, 2 * judgments.n_documents)
 
 
 # The losses
@@ -306,16 +291,9 @@ class PreorderLoss(Loss):
                 raise ParameterError("weights='gain-per-query' needs grades, but the queries have a full ranking")
             gain = gains(judgments, CONVENTIONS["default"])  # 2^y − 1, as paper O has it
             left, right = np.stack([of_document * gain, of_document]), np.stack([ones, -gain])
-        return PairLosses(
-            judgments,
-            phi,
-            groups=levels.groups(),
-            levels=levels.of_document,
-            left=left,
-            right=right,
-            margin=1.0 if self.margin == "unit" and not phi.is_logistic else 0.0,
-            shift=position_margins(levels, judgments) if self.margin == "position" else None,
-        )
+        margin = 1.0 if self.margin == "unit" and not phi.is_logistic else 0.0
+        shift = position_margins(levels, judgments) if self.margin == "position" else None
+        return PairLosses(judgments, phi, levels.groups(), (left, right), margin, shift)
 
     def _on_edges(self, judgments: Judgments, of_query: Array, phi: Phi) -> EdgeLosses:
         graph = judgments.supervision
@@ -375,13 +353,5 @@ class OrderPreservingLoss(Loss):
         r = standardised(judgments, self.standardize, self.cutoff, self.convention)
         left = r * np.repeat(of_query, judgments.sizes)
         counts = np.maximum.reduceat(left, judgments.grouping.offsets[:-1]) > 0
-        return PairLosses(
-            judgments,
-            phi_of(self.phi),
-            groups=all_pairs(judgments, counts),
-            levels=np.zeros(0, np.int32),
-            left=left[None],
-            right=np.ones((1, judgments.n_documents)),
-            margin=1.0,
-            shift=None,
-        )
+        sides = (left[None], np.ones((1, judgments.n_documents)))
+        return PairLosses(judgments, phi_of(self.phi), all_pairs(judgments, counts), sides, margin=1.0)

@@ -36,9 +36,7 @@ class PositionPlanes:
 
     def at(self, position_weights: Array) -> Array:
         """Slopes, then the offset: the value at A is slopesᵀA + offset."""
-        losses, plane = self._losses.with_position_weights(position_weights), np.zeros(len(position_weights) + 1)
-        losses.add_plane(0, losses.n_queries, self._scores, self._targets, plane)
-        return plane
+        return self._losses.with_position_weights(position_weights).plane(self._scores, self._targets)
 
 
 def lowest_position_weights(plane_at: Callable[[Array], Array], start: Array) -> Array:

@@ -77,20 +77,16 @@ def add_coefficients(
 
 
 @kernel
-def _split(
-    scores: Any,
-    order: Any,
-    start: int,
-    stop: int,
-    is_relevant: Any,
-    middle: float,
-    relevant_of: Any,
-    other_of: Any,
-    sums: Any,
-    others: Any,
-    above: Any,
-) -> int:
+def _room_to_split(longest: int) -> Any:
+    """Of relevant documents which they are and sums of scores, of others which they are, scores and p_j; from 1 on."""
+    relevant_of, other_of = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    return relevant_of, np.empty(longest + 1), other_of, np.empty(longest + 1), np.empty(longest + 1, np.int64)
+
+
+@kernel
+def _split(scores: Any, order: Any, start: int, stop: int, is_relevant: Any, middle: float, room: Any) -> int:
     """The documents of a query along its ranking, apart, and the p_j of that ranking. Returns R."""
+    relevant_of, sums, other_of, others, above = room
     n_relevant = n_others = 0
     sums[0] = 0.0
     for place in range(start, stop):
@@ -164,43 +160,27 @@ def _search(
 @kernel
 def add_predicted(scores: Any, order: Any, offsets: Any, is_relevant: Any, weights: Any, out: Any) -> None:
     """Add c of the ranking by scores to ``out``, for queries with a weight."""
-    longest = longest_query(offsets, 0, len(offsets) - 1)
-    relevant_of, other_of = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
-    above, sums, others = np.empty(longest + 1, np.int64), np.empty(longest + 1), np.empty(longest + 1)
-    for q in range(len(offsets) - 1):
+    room = _room_to_split(longest_query(offsets, 0, len(weights)))
+    relevant_of, _, other_of, _, above = room
+    for q in range(len(weights)):
         start, stop = offsets[q], offsets[q + 1]
         if weights[q] > 0.0:
-            n_relevant = _split(
-                scores, order, start, stop, is_relevant, 0.0, relevant_of, other_of, sums, others, above
-            )
+            n_relevant = _split(scores, order, start, stop, is_relevant, 0.0, room)
             add_coefficients(1.0, n_relevant, stop - start - n_relevant, above, relevant_of, other_of, out)
 
 
 @kernel
-def evaluate(
-    scores: Any,
-    order: Any,
-    offsets: Any,
-    first: int,
-    last: int,
-    is_relevant: Any,
-    harmonic: Any,
-    weights: Any,
-    targets: Any,
-    values: Any,
-    margins: Any,
-    gradient: Any,
-    bounds: Any,
-) -> None:
+def evaluate(first: int, last: int, scores: Any, order: Any, known: Any, targets: Any, out: Any, bounds: Any) -> None:
     """ξ_q = max_y Δ(y) + c(y)ᵀs − tᵀs, its Δ and its gradient, times the weight of q; ``order`` is by score.
 
     With ``bounds``, the best Δ(y)(1 + c(y)ᵀs − tᵀs) that the search finds, and a bound of it. Without targets, t is c
-    of the ranking by scores.
+    of the ranking by scores. ``known`` is where queries begin, which documents are relevant, Σ 1/i, and weights.
     """
-    longest = longest_query(offsets, first, last) + 1
-    relevant_of, other_of = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    sums, others = np.empty(longest), np.empty(longest)
-    above, best = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    offsets, is_relevant, harmonic, weights = known
+    values, margins, gradient = out
+    room = _room_to_split(longest_query(offsets, first, last))
+    relevant_of, sums, other_of, others, above = room
+    best = np.empty_like(above)
     for q in range(first, last):
         start, stop = offsets[q], offsets[q + 1]
         values[q], margins[q] = 0.0, 0.0
@@ -212,7 +192,7 @@ def evaluate(
         if weight == 0.0:
             continue
         middle = scores[order[(start + stop) // 2]]  # differences alone count, and they must not drown
-        n_relevant = _split(scores, order, start, stop, is_relevant, middle, relevant_of, other_of, sums, others, above)
+        n_relevant = _split(scores, order, start, stop, is_relevant, middle, room)
         n_others = stop - start - n_relevant
         if targets is None:
             add_coefficients(-weight, n_relevant, n_others, above, relevant_of, other_of, gradient)

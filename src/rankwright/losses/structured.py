@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -57,13 +58,8 @@ class StructuredLosses(QueryLosses):
 
     def with_targets(self, targets: Array | None) -> Self:
         """The same loss with other targets."""
-        other = self._copy()
+        other = copy(self)
         other.targets = targets
-        return other
-
-    def _copy(self) -> Self:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
         return other
 
     def point(self) -> Point:
@@ -95,21 +91,12 @@ class HingeAtScores(LossAtScores):
 class NDCGLosses(StructuredLosses):
     """Δ = 1 − NDCG@k, and c(y)_i = A(y_i) (paper L, eq. 1 and 3)."""
 
-    def __init__(
-        self,
-        judgments: Judgments,
-        weights: Array,
-        gains: Array,
-        discounts: Array,
-        position_weights: Array,
-        *,
-        is_convex: bool,
-        rescale: Rescale = "margin",
-    ) -> None:
-        super().__init__(judgments, weights, rescale)
+    def __init__(self, judgments: Judgments, weights: Array, hinge: StructuredHinge, gains: Array) -> None:
+        super().__init__(judgments, weights, hinge.rescale)
+        self.discounts, position_weights = hinge.ranks(judgments.whole.longest_query)
+        self._is_convex = hinge.is_convex
         codes = np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
         self._by_gain = np.lexsort((gains, codes)).astype(np.int32)
-        self.discounts, self._is_convex = discounts, is_convex
         ideal = self._ideal_dcg(gains)
         self.weights = np.where(ideal > 0, weights, 0.0)
         self._gains = gains / np.where(ideal > 0, ideal, 1.0)[codes]
@@ -132,7 +119,7 @@ class NDCGLosses(StructuredLosses):
         weights = checked_position_weights(position_weights)
         if len(weights) != len(self.position_weights):
             raise ParameterError(f"position_weights must be {len(self.position_weights)} numbers, not {len(weights)}")
-        other = self._copy()
+        other = copy(self)
         other._set_position_weights(weights)
         return other
 
@@ -141,10 +128,16 @@ class NDCGLosses(StructuredLosses):
         """Gains over the ideal DCG of the query."""
         return self._gains
 
-    def _places(self) -> npt.NDArray[np.int64]:
-        """The rank, from 0 on, of each document in ``_by_gain`` if the last of its query comes first."""
-        last = np.repeat(self.offsets[1:] - 1, np.diff(self.offsets))
-        return last - np.arange(self.n_documents)
+    def weights_by_place(self) -> Array:
+        """A at each place of each query's ranking, one query after the other."""
+        rank = np.arange(self.n_documents) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        by_place: Array = np.append(self.position_weights, 0.0)[np.minimum(rank, len(self.position_weights))]
+        return by_place
+
+    def _ideal_ranking(self) -> npt.NDArray[np.int32]:
+        """The documents of each query by descending gain."""
+        sizes = np.diff(self.offsets)
+        return self._by_gain[np.repeat(self.offsets[1:] + self.offsets[:-1] - 1, sizes) - np.arange(self.n_documents)]
 
     def _ideal_dcg(self, gains: Array) -> Array:
         ideal = np.empty(self.n_queries)
@@ -156,68 +149,38 @@ class NDCGLosses(StructuredLosses):
 
         Paper L takes one of the ideal rankings at random. The mean over all of them gives the expectation of ξ.
         """
-        place = self._places()
-        counts = place < len(self.position_weights)
-        of_place = np.zeros(self.n_documents)
-        of_place[counts] = self.position_weights[place[counts]]
-        targets = np.empty(self.n_documents)
-        targets[self._by_gain] = _means_of_ties(of_place, self._gains[self._by_gain], self.offsets)
+        order, targets = self._ideal_ranking(), np.empty(self.n_documents)
+        targets[order] = _means_of_ties(self.weights_by_place(), self._gains[order], self.offsets)
         return targets
 
     def target_scores(self, scores: Array) -> Array:
         """The score at each rank, query by query, of the ranking that the targets are from: tᵀs = Σ_r A_r of these."""
         if self.targets is None:
             return scores[ranking_by_scores(scores, self.offsets)]
-        order = self._by_gain[_reversed_queries(self.offsets)]
+        order = self._ideal_ranking()
         return _means_of_ties(scores[order], self._gains[order], self.offsets)
 
-    def add_plane(self, first: int, last: int, scores: Array, target_scores: Array, out: Array) -> None:
-        """Add Σ_q ξ_q as a function of A to ``out``: the slopes, then the offset."""
-        ndcg_kernels.add_plane(
-            scores,
-            target_scores,
-            self.offsets,
-            first,
-            last,
-            self._by_gain,
-            self._gains,
-            self._ideal,
-            len(self.position_weights),
-            self._rows,
-            self._cone,
-            self.weights,
-            out,
-        )
+    def _known(self) -> tuple[Any, ...]:
+        """What `ndcg_kernels` calls so."""
+        of_documents = (self.offsets, self._by_gain, self._gains, self._ideal)
+        return (*of_documents, len(self.position_weights), self._rows, self._cone, self.weights)
+
+    def plane(self, scores: Array, target_scores: Array) -> Array:
+        """Σ_q ξ_q as a function of A: the slopes, then the offset."""
+        plane = np.zeros(len(self.position_weights) + 1)
+        ndcg_kernels.add_plane(scores, target_scores, self._known(), plane)
+        return plane
 
     def predicted_targets(self, scores: Array) -> Array:
         """A of the ranking by scores; of tied documents the better comes first, so that less is asked of scores."""
-        order = ranking_by_scores(scores, self.offsets, -self._gains)
-        place = np.arange(self.n_documents) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        counts = place < len(self.position_weights)
-        targets = np.zeros(self.n_documents)
-        targets[order[counts]] = self.position_weights[place[counts]]
+        targets = np.empty(self.n_documents)
+        targets[ranking_by_scores(scores, self.offsets, -self._gains)] = self.weights_by_place()
         return targets
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
         """By assignment."""
-        ndcg_kernels.evaluate(
-            scores,
-            self.offsets,
-            first,
-            last,
-            self._by_gain,
-            self._gains,
-            self._ideal,
-            len(self.position_weights),
-            self._rows,
-            self._cone,
-            self.weights,
-            self.targets,
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.kept.get("bounds"),
-        )
+        out = (point.values, point.pulls, point.gradient)
+        ndcg_kernels.evaluate(first, last, scores, self._known(), self.targets, out, point.kept.get("bounds"))
 
 
 class APLosses(StructuredLosses):
@@ -228,21 +191,15 @@ class APLosses(StructuredLosses):
     """
 
     def __init__(
-        self,
-        judgments: Judgments,
-        weights: Array,
-        is_relevant: npt.NDArray[np.bool_],
-        *,
-        is_convex: bool,
-        rescale: Rescale,
+        self, judgments: Judgments, weights: Array, hinge: StructuredHinge, is_relevant: npt.NDArray[np.bool_]
     ) -> None:
         n_relevant = np.add.reduceat(is_relevant, judgments.grouping.offsets[:-1], dtype=np.int64)
         n_others = judgments.sizes - n_relevant
-        super().__init__(judgments, np.where((n_relevant > 0) & (n_others > 0), weights, 0.0), rescale)
+        super().__init__(judgments, np.where((n_relevant > 0) & (n_others > 0), weights, 0.0), hinge.rescale)
         self._is_relevant = is_relevant
         self._harmonic = np.append(0.0, np.cumsum(1 / np.arange(1.0, judgments.sizes.max(initial=1) + 1)))
         per_document = [np.repeat(np.maximum(count, 1), judgments.sizes) for count in (n_relevant, n_others)]
-        self.targets = np.where(is_relevant, 1 / per_document[0], -1 / per_document[1]) if is_convex else None
+        self.targets = np.where(is_relevant, 1 / per_document[0], -1 / per_document[1]) if hinge.is_convex else None
 
     @property
     def levels(self) -> Array:
@@ -264,29 +221,10 @@ class APLosses(StructuredLosses):
 
     def evaluate(self, first: int, last: int, scores: Array, point: Point) -> None:
         """Sort, then find the place of each document that is not relevant."""
-        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, point.kept["order"])
-        precision_kernels.evaluate(
-            scores,
-            point.kept["order"],
-            self.offsets,
-            first,
-            last,
-            self._is_relevant,
-            self._harmonic,
-            self.weights,
-            self.targets,
-            point.values,
-            point.pulls,
-            point.gradient,
-            point.kept.get("bounds"),
-        )
-
-
-def _reversed_queries(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """0, 1, …, the numbers of each query in reverse."""
-    sizes = np.diff(offsets)
-    reversed_numbers: npt.NDArray[np.int64] = np.repeat(offsets[1:] + offsets[:-1] - 1, sizes) - np.arange(offsets[-1])
-    return reversed_numbers
+        order, bounds = point.kept["order"], point.kept.get("bounds")
+        rank_documents(scores, _NO_KEYS, KEEP_ORDER, self.offsets, first, last, order)
+        known, out = (self.offsets, self._is_relevant, self._harmonic, self.weights), (point.values, point.pulls)
+        precision_kernels.evaluate(first, last, scores, order, known, self.targets, (*out, point.gradient), bounds)
 
 
 def _means_of_ties(values: Array, keys: Array, offsets: npt.NDArray[np.int64]) -> Array:
@@ -361,12 +299,10 @@ class StructuredHinge(Loss):
         judgments, measure = judgments_of(queries), checked_measure(self.measure)
         of_query = query_weights(judgments, sample_weight)
         convention = convention_of(self.convention).but(**dict(measure.options))
-        is_convex = self.bound == "convex"
         if measure.name == "AP":
             is_relevant = judgments.grouping.gather(judgments.y) >= convention.relevant_from
-            return APLosses(judgments, of_query, is_relevant, is_convex=is_convex, rescale=self.rescale)
-        known = (gains(judgments, convention), *self.ranks(judgments.whole.longest_query))
-        return NDCGLosses(judgments, of_query, *known, is_convex=is_convex, rescale=self.rescale)
+            return APLosses(judgments, of_query, self, is_relevant)
+        return NDCGLosses(judgments, of_query, self, gains(judgments, convention))
 
     def ranks(self, longest_query: int) -> tuple[Array, Array]:
         """D and A of as many ranks as either of them counts, where the longest of all queries has so many documents."""

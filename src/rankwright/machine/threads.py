@@ -89,19 +89,20 @@ def _submit(pool: ThreadPoolExecutor, work: Callable[..., R], *arguments: Any) -
 def runs_for_threads(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """Runs [first, last) of whole queries, one for each thread that is worth its cost."""
     worth = int(offsets[-1]) // _DOCUMENTS_WORTH_A_THREAD
-    if worth <= 1:  # often asked for a few queries at a time
+    if worth <= 1 and _ENVIRONMENT not in os.environ:  # often asked for a few queries at a time
         return [(0, len(offsets) - 1)] if len(offsets) > 1 else []
-    return split_by_size(offsets, min(_threads_to_use(), worth))
+    return split_by_size(offsets, min(_threads_to_use(), max(1, worth)))
 
 
 def side_by_side(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """``work(item)`` for each of a few items at the same time, the first of them here."""
-    if len(items) <= 1 or _threads_to_use() == 1:
+    threads = 1 if len(items) <= 1 else _threads_to_use()
+    if threads == 1:
         return [work(item) for item in items]
     pending: list[Future[R]] = []
     try:
         for item in items[1:]:
-            pending.append(_submit(_pool(thread_count()), work, item))
+            pending.append(_submit(_pool(threads), work, item))
         first = work(items[0])
     finally:
         wait(pending)  # they may write into the caller's arrays
@@ -120,17 +121,15 @@ def sum_over_query_ranges(
 
     The sums are added in the order of the runs, so that the total is the same on every run of the program.
     """
-    parts: dict[int, npt.NDArray[np.float64]] = {}
 
-    def work(first: int, last: int) -> None:
+    def sum_of(run: tuple[int, int]) -> npt.NDArray[np.float64]:
         part = np.zeros(shape)
-        add(first, last, part)
-        parts[first] = part
+        add(*run, part)
+        return part
 
-    for_query_ranges(work, offsets)
-    total = np.zeros(shape)
-    for first in sorted(parts):
-        total += parts[first]
+    total, *others = side_by_side(sum_of, runs_for_threads(offsets) or [(0, 0)])
+    for part in others:
+        total += part
     return total
 
 

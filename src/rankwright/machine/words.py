@@ -6,6 +6,7 @@ Every function takes little-endian words, so that the first character of the tex
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,44 +41,33 @@ def load8(typing_context: Any, text: Any, position: Any) -> Any:
     return types.uint64(types.int64, types.int64), generate
 
 
+def _emitted(build: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """What Numba asks for the instructions of a function of one word."""
+    return lambda context, builder, signature, arguments: build(builder, *arguments)
+
+
 @intrinsic
 def float_bits(typing_context: Any, value: Any) -> Any:
     """The sign, exponent and mantissa bits of a float64, as a word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.uint64(types.float64), generate
+    return types.uint64(types.float64), _emitted(lambda builder, value: builder.bitcast(value, ir.IntType(64)))
 
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
     """How many zero bits a word ends with: 64 for zero."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.IntType(1)(0))
-
-    return types.uint64(types.uint64), generate
+    return types.uint64(types.uint64), _emitted(lambda builder, word: builder.cttz(word, ir.IntType(1)(0)))
 
 
 @intrinsic
 def leading_zeros(typing_context: Any, word: Any) -> Any:
     """How many zero bits a word begins with: 64 for zero."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], ir.IntType(1)(0))
-
-    return types.uint64(types.uint64), generate
+    return types.uint64(types.uint64), _emitted(lambda builder, word: builder.ctlz(word, ir.IntType(1)(0)))
 
 
 @intrinsic
 def one_bits(typing_context: Any, word: Any) -> Any:
     """How many bits of a word are set."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
+    return types.uint64(types.uint64), _emitted(lambda builder, word: builder.ctpop(word))
 
 
 @intrinsic

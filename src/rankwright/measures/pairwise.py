@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.machine.compile import kernel
-from rankwright.measures.sorting import along_ranking, longest_query
+from rankwright.measures.sorting import along_ranking, room_along
 
 # The columns that `count_pairs` fills.
 AGREEING, OPPOSED, TIED, SAME_SCORE, DISAGREEMENT = range(5)
@@ -75,19 +75,18 @@ def _number_by_sorting(worth: Any, n: int, codes: Any, levels: Any) -> int:
 
 
 @kernel
-def count_pairs(worth: Any, order: Any, offsets: Any, first: int, last: int, out: Any) -> None:
+def count_pairs(queries: Any, out: Any) -> None:
     """Of the pairs of documents with different grades: how many the ranking agrees with, opposes and ties.
 
-    ``worth`` are the grades, or numbers that order the documents alike. SAME_SCORE counts all pairs with one
-    score, and DISAGREEMENT adds up the differences of the grades over opposed pairs, and half of them over
-    tied ones.
+    Queries are as `along_ranking` takes them, with their grades, or numbers that order the documents alike. SAME_SCORE
+    counts all pairs with one score, and DISAGREEMENT adds up the differences of the grades over opposed pairs, and half
+    of them over tied ones.
     """
-    longest = longest_query(offsets, first, last)
-    ranked_worth, ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64), np.empty(longest, np.int64)
-    most = max(longest, _FEW)
+    ranked_worth, tie_ends = room_along(queries)
+    ranked, most = np.empty_like(tie_ends), max(len(tie_ends), _FEW)
     levels, all_counts, all_sums = np.empty(most), np.zeros(most + 1), np.zeros(most + 1)
-    for q in range(first, last):
-        n = along_ranking(worth, order, offsets[q], offsets[q + 1], ranked_worth, tie_ends)
+    for q in range(len(out)):
+        n = along_ranking(queries, q, ranked_worth, tie_ends)
         n_levels = _number_by_worth(ranked_worth, n, ranked, levels)
         counts, sums = all_counts[: n_levels + 1], all_sums[: n_levels + 1]
         agreeing = opposed = tied = same_score = disagreement = 0.0
@@ -121,12 +120,11 @@ def count_pairs(worth: Any, order: Any, offsets: Any, first: int, last: int, out
 
 
 @kernel
-def chance_of_perfect_order(worth: Any, order: Any, offsets: Any, first: int, last: int, out: Any) -> None:
+def chance_of_perfect_order(queries: Any, out: Any) -> None:
     """The chance that breaking ties at random puts no document below one of smaller worth."""
-    longest = longest_query(offsets, first, last)
-    ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64)
-    for q in range(first, last):
-        n = along_ranking(worth, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+    ranked, tie_ends = room_along(queries)
+    for q in range(len(out)):
+        n = along_ranking(queries, q, ranked, tie_ends)
         chance = 1.0
         place = 0
         least_above = np.inf

@@ -1,8 +1,9 @@
 """Measures that look at positions: DCG, nDCG, P, recall, AP, reciprocal rank and ERR, for ranges of queries.
 
-Every kernel takes the grades and the ranking that `rank_documents` gave; a query's value is the mean
-over all orders of its tied documents (paper O, definition 1), in closed form or by an exact dynamic
-programme. Where nothing is tied this is the usual value.
+Every kernel takes queries as `along_ranking` does: their grades, the ranking that `rank_documents` gave, and where each
+begins. A query's value is the mean over all orders of its tied documents (paper O, definition 1), in closed form or by
+an exact dynamic programme. Where nothing is tied this is the usual value. ``gain`` is whether gains are exponential,
+and the discounts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.machine.compile import kernel
-from rankwright.measures.sorting import along_ranking, longest_query
+from rankwright.measures.sorting import along_ranking, room_along
 
 _TABLED = 64
 _EXPONENTIAL_GAINS = np.exp2(np.arange(_TABLED)) - 1
@@ -75,22 +76,13 @@ def _ideal_gains(ranked: Any, n: int, depth: int, exponential: bool, gains: Any,
 
 
 @kernel
-def dcg(
-    grades: Any,
-    order: Any,
-    offsets: Any,
-    cutoff: int,
-    exponential: bool,
-    discounts: Any,
-    first: int,
-    last: int,
-    out: Any,
-) -> None:
+def dcg(queries: Any, cutoff: int, gain: Any, out: Any) -> None:
     """DCG@k = Σ_{p ≤ k} gain(y at place p) · discount(p) (paper O, eq. 9)."""
-    longest = longest_query(offsets, first, last)
-    ranked, gains, tie_ends = np.empty(longest), np.empty(longest), np.empty(longest, np.int64)
-    for q in range(first, last):
-        n = along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+    exponential, discounts = gain
+    ranked, tie_ends = room_along(queries)
+    gains = np.empty_like(ranked)
+    for q in range(len(out)):
+        n = along_ranking(queries, q, ranked, tie_ends)
         depth = min(cutoff, n)
         _ranked_gains(ranked, tie_ends, depth, exponential, gains)
         total = 0.0
@@ -101,25 +93,14 @@ def dcg(
 
 @kernel
 def ndcg(
-    grades: Any,
-    order: Any,
-    offsets: Any,
-    cutoff: int,
-    exponential: bool,
-    discounts: Any,
-    over_all_cutoffs: bool,
-    empty: float,
-    short_is_zero: bool,
-    first: int,
-    last: int,
-    out: Any,
+    queries: Any, cutoff: int, gain: Any, over_all_cutoffs: bool, empty: float, short_is_zero: bool, out: Any
 ) -> None:
     """nDCG@k = DCG@k / max DCG@k (paper L, eq. 1), or its mean over k = 1, …, m_q (LETOR's MeanNDCG)."""
-    longest = longest_query(offsets, first, last)
-    ranked, gains, ideal = np.empty(longest), np.empty(longest), np.empty(longest)
-    tie_ends, counts = np.empty(longest, np.int64), np.empty(_TABLED, np.int64)
-    for q in range(first, last):
-        n = along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+    exponential, discounts = gain
+    ranked, tie_ends = room_along(queries)
+    gains, ideal, counts = np.empty_like(ranked), np.empty_like(ranked), np.empty(_TABLED, np.int64)
+    for q in range(len(out)):
+        n = along_ranking(queries, q, ranked, tie_ends)
         depth = min(cutoff, n)
         _ranked_gains(ranked, tie_ends, depth, exponential, gains)
         _ideal_gains(ranked, n, depth, exponential, ideal, counts)
@@ -159,43 +140,27 @@ def _expected_hits(ranked: Any, tie_ends: Any, depth: int, level: float) -> floa
 
 
 @kernel
-def precision(
-    grades: Any, order: Any, offsets: Any, cutoff: int, level: float, pad: bool, first: int, last: int, out: Any
-) -> None:
+def precision(queries: Any, cutoff: int, level: float, pad: bool, out: Any) -> None:
     """P@k = relevant documents among the first k / k, or / the number of documents if that is smaller."""
-    longest = longest_query(offsets, first, last)
-    ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64)
-    for q in range(first, last):
-        depth = min(cutoff, along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends))
+    ranked, tie_ends = room_along(queries)
+    for q in range(len(out)):
+        depth = min(cutoff, along_ranking(queries, q, ranked, tie_ends))
         out[q] = _expected_hits(ranked, tie_ends, depth, level) / (cutoff if pad else max(depth, 1))
 
 
 @kernel
-def recall(
-    grades: Any, order: Any, offsets: Any, cutoff: int, level: float, empty: float, first: int, last: int, out: Any
-) -> None:
+def recall(queries: Any, cutoff: int, level: float, empty: float, out: Any) -> None:
     """Recall@k = relevant documents among the first k / all relevant documents."""
-    longest = longest_query(offsets, first, last)
-    ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64)
-    for q in range(first, last):
-        n = along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+    ranked, tie_ends = room_along(queries)
+    for q in range(len(out)):
+        n = along_ranking(queries, q, ranked, tie_ends)
         relevant = _relevant_in(ranked, 0, n, level)
         out[q] = _expected_hits(ranked, tie_ends, min(cutoff, n), level) / relevant if relevant > 0 else empty
 
 
 @kernel
 def average_precision(
-    grades: Any,
-    order: Any,
-    offsets: Any,
-    cutoff: int,
-    level: float,
-    reachable: bool,
-    unbroken: bool,
-    empty: float,
-    first: int,
-    last: int,
-    out: Any,
+    queries: Any, cutoff: int, level: float, reachable: bool, unbroken: bool, empty: float, out: Any
 ) -> None:
     """AP@k = (1/R) Σ_{p ≤ k, p relevant} (relevant documents up to p) / p (paper O, eq. 11).
 
@@ -203,10 +168,9 @@ def average_precision(
     place a + j is relevant with probability r/t, and then h + 1 + (j − 1)(r − 1)/(t − 1) relevant
     documents are expected up to it. ``unbroken`` takes the precision below the whole tie instead.
     """
-    longest = longest_query(offsets, first, last)
-    ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64)
-    for q in range(first, last):
-        n = along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends)
+    ranked, tie_ends = room_along(queries)
+    for q in range(len(out)):
+        n = along_ranking(queries, q, ranked, tie_ends)
         depth = min(cutoff, n)
         above = 0
         total = 0.0
@@ -231,14 +195,11 @@ def average_precision(
 
 
 @kernel
-def reciprocal_rank(
-    grades: Any, order: Any, offsets: Any, cutoff: int, level: float, first: int, last: int, out: Any
-) -> None:
+def reciprocal_rank(queries: Any, cutoff: int, level: float, out: Any) -> None:
     """RR@k = 1 / the place of the first relevant document, 0 if there is none among the first k."""
-    longest = longest_query(offsets, first, last)
-    ranked, tie_ends = np.empty(longest), np.empty(longest, np.int64)
-    for q in range(first, last):
-        depth = min(cutoff, along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends))
+    ranked, tie_ends = room_along(queries)
+    for q in range(len(out)):
+        depth = min(cutoff, along_ranking(queries, q, ranked, tie_ends))
         out[q] = 0.0
         place = 0
         while place < depth:
@@ -280,15 +241,12 @@ def _expected_survival(stops: Any, most: int, survival: Any) -> int:
 
 
 @kernel
-def expected_reciprocal_rank(
-    grades: Any, order: Any, offsets: Any, cutoff: int, max_grade: float, first: int, last: int, out: Any
-) -> None:
+def expected_reciprocal_rank(queries: Any, cutoff: int, max_grade: float, out: Any) -> None:
     """ERR@k = Σ_{p ≤ k} R_p/p Π_{i < p} (1 − R_i), R = (2^y − 1)/2^max_grade (paper O, eq. 10)."""
-    longest = longest_query(offsets, first, last)
-    ranked, survival, tie_ends = np.empty(longest), np.empty(longest + 2), np.empty(longest, np.int64)
-    scale = np.exp2(-max_grade)
-    for q in range(first, last):
-        depth = min(cutoff, along_ranking(grades, order, offsets[q], offsets[q + 1], ranked, tie_ends))
+    ranked, tie_ends = room_along(queries)
+    survival, scale = np.empty(len(ranked) + 2), np.exp2(-max_grade)
+    for q in range(len(out)):
+        depth = min(cutoff, along_ranking(queries, q, ranked, tie_ends))
         reached = 1.0
         total = 0.0
         place = 0

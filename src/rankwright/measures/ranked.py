@@ -57,12 +57,6 @@ class RankedQueries:
             return -self._grouping.gather(supervision.ranks).astype(np.float64)
         return self.grades
 
-    def _exponential(self, convention: Convention) -> bool:
-        """Whether gains are 2^y − 1, having made sure that they are finite."""
-        if convention.gain == "exponential":
-            check_greatest_grade(self._judgments, LARGEST_GRADE, "2^y − 1 overflows: use gain='linear'")
-        return convention.gain == "exponential"
-
     def query_id(self, q: int) -> Any:
         """The id of the q-th query, as a plain Python value."""
         return self._grouping.query_id(q)
@@ -113,68 +107,55 @@ class RankedQueries:
     def _n_queries(self) -> int:
         return len(self.offsets) - 1
 
-    def _run(self, kernel: Callable[..., None], convention: Convention, *arguments: Any) -> Values:
-        out = np.empty(self._n_queries)
-        kernel(self.grades, self.order(convention), self.offsets, *arguments, 0, self._n_queries, out)
+    def _run(self, kernel: Callable[..., None], convention: Convention, cutoff: int | None, *arguments: Any) -> Values:
+        out, depth = np.empty(self._n_queries), np.iinfo(np.int64).max if cutoff is None else cutoff
+        kernel((self.grades, self.order(convention), self.offsets), depth, *arguments, out)
         return out
 
-    def _discounts(self, convention: Convention) -> Values:
-        return convention.discounts(max(1, int(self._judgments.sizes.max(initial=0))))
+    def _gain(self, convention: Convention) -> tuple[bool, Values]:
+        """Whether gains are 2^y − 1, having made sure that they are finite; and the discounts."""
+        if convention.gain == "exponential":
+            check_greatest_grade(self._judgments, LARGEST_GRADE, "2^y − 1 overflows: use gain='linear'")
+        longest = max(1, int(self._judgments.sizes.max(initial=0)))
+        return convention.gain == "exponential", convention.discounts(longest)
 
     def dcg(self, cutoff: int | None, convention: Convention) -> Values:
         """DCG@k."""
-        exponential = self._exponential(convention)
-        return self._run(positional.dcg, convention, _depth(cutoff), exponential, self._discounts(convention))
+        return self._run(positional.dcg, convention, cutoff, self._gain(convention))
 
     def ndcg(self, cutoff: int | None, convention: Convention) -> Values:
         """nDCG@k."""
         short_is_zero = convention.short_ndcg == "zero" and cutoff is not None
-        return self._ndcg(cutoff, convention, False, short_is_zero)
+        known = (self._gain(convention), False, _empty(convention), short_is_zero)
+        return self._run(positional.ndcg, convention, cutoff, *known)
 
     def mean_ndcg(self, cutoff: int | None, convention: Convention) -> Values:
         """The mean of nDCG@1, …, nDCG@m_q."""
-        return self._ndcg(cutoff, convention, True, False)
-
-    def _ndcg(self, cutoff: int | None, convention: Convention, over_all: bool, short_is_zero: bool) -> Values:
-        return self._run(
-            positional.ndcg,
-            convention,
-            _depth(cutoff),
-            self._exponential(convention),
-            self._discounts(convention),
-            over_all,
-            _empty(convention),
-            short_is_zero,
-        )
+        known = (self._gain(convention), True, _empty(convention), False)
+        return self._run(positional.ndcg, convention, cutoff, *known)
 
     def precision(self, cutoff: int | None, convention: Convention) -> Values:
         """P@k."""
         pad = convention.short_precision == "pad"
-        return self._run(positional.precision, convention, _depth(cutoff), float(convention.relevant_from), pad)
+        return self._run(positional.precision, convention, cutoff, float(convention.relevant_from), pad)
 
     def recall(self, cutoff: int | None, convention: Convention) -> Values:
         """Recall@k."""
         level = float(convention.relevant_from)
-        return self._run(positional.recall, convention, _depth(cutoff), level, _empty(convention))
+        return self._run(positional.recall, convention, cutoff, level, _empty(convention))
 
     def average_precision(self, cutoff: int | None, convention: Convention) -> Values:
         """AP@k."""
         unbroken = convention.ties == "unbroken"
         if unbroken and cutoff is not None:
             raise ParameterError("AP with ties='unbroken' (scikit-learn's) has no cutoff: choose other ties")
-        return self._run(
-            positional.average_precision,
-            convention,
-            _depth(cutoff),
-            float(convention.relevant_from),
-            convention.ap_divisor == "reachable",
-            unbroken,
-            _empty(convention),
-        )
+        level, is_reachable = float(convention.relevant_from), convention.ap_divisor == "reachable"
+        known = (level, is_reachable, unbroken, _empty(convention))
+        return self._run(positional.average_precision, convention, cutoff, *known)
 
     def reciprocal_rank(self, cutoff: int | None, convention: Convention) -> Values:
         """RR@k."""
-        return self._run(positional.reciprocal_rank, convention, _depth(cutoff), float(convention.relevant_from))
+        return self._run(positional.reciprocal_rank, convention, cutoff, float(convention.relevant_from))
 
     def err(self, cutoff: int | None, convention: Convention) -> Values:
         """ERR@k."""
@@ -182,14 +163,14 @@ class RankedQueries:
         max_grade = self._judgments.whole.greatest_grade if given is None else float(given)
         limit = min(max_grade, LARGEST_GRADE)
         check_greatest_grade(self._judgments, limit, "ERR needs a max_grade that no document exceeds")
-        return self._run(positional.expected_reciprocal_rank, convention, _depth(cutoff), max_grade)
+        return self._run(positional.expected_reciprocal_rank, convention, cutoff, max_grade)
 
     # Measures by pairs
 
     def _pairs(self, convention: Convention) -> Values:
         """The columns of `count_pairs` for every query."""
         out = np.empty((self._n_queries, pairwise.PAIR_COLUMNS))
-        pairwise.count_pairs(self._worth, self.order(convention), self.offsets, 0, self._n_queries, out)
+        pairwise.count_pairs((self._worth, self.order(convention), self.offsets), out)
         return out
 
     def pairwise_error(self, cutoff: int | None, convention: Convention) -> Values:
@@ -229,7 +210,7 @@ class RankedQueries:
     def zero_one(self, cutoff: int | None, convention: Convention) -> Values:
         """1 if the order is not one that the supervision allows (paper O, eq. 13); in expectation over ties."""
         chance = np.empty(self._n_queries)
-        pairwise.chance_of_perfect_order(self._worth, self.order(convention), self.offsets, 0, self._n_queries, chance)
+        pairwise.chance_of_perfect_order((self._worth, self.order(convention), self.offsets), chance)
         return 1 - chance
 
 
@@ -245,10 +226,6 @@ def checked_scores(scores: npt.ArrayLike, judgments: Judgments) -> Values:
         row = int(np.argmax(np.isnan(checked)))
         raise DataError(f"row {row} (query {judgments.grouping.query_of_row(row)!r}): the score is NaN")
     return checked
-
-
-def _depth(cutoff: int | None) -> int:
-    return np.iinfo(np.int64).max if cutoff is None else cutoff
 
 
 def _empty(convention: Convention) -> float:

@@ -152,9 +152,21 @@ def longest_query(offsets: Any, first: int, last: int) -> int:
 
 
 @kernel
-def along_ranking(values: Any, order: Any, start: int, stop: int, ranked: Any, tie_ends: Any) -> int:
-    """One query's values along its ranking, and for each place where its tie ends; returns their number."""
-    n = stop - start
+def room_along(queries: Any) -> Any:
+    """Room for what `along_ranking` writes, of any of the queries."""
+    offsets = queries[2]
+    longest = longest_query(offsets, 0, len(offsets) - 1)
+    return np.empty(longest), np.empty(longest, np.int64)
+
+
+@kernel
+def along_ranking(queries: Any, q: int, ranked: Any, tie_ends: Any) -> int:
+    """One query's values along its ranking, and for each place where its tie ends; returns their number.
+
+    Queries are a value of each document, their order as `rank_documents` gives it, and where each query begins.
+    """
+    values, order, offsets = queries
+    start, n = offsets[q], offsets[q + 1] - offsets[q]
     tied = False
     for i in range(n):
         position = order[start + i]

@@ -36,19 +36,10 @@ def dense_stump_scores(
 
 @kernel
 def sparse_stump_scores(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    place: Any,
-    n_used: int,
-    columns: Any,
-    thresholds: Any,
-    weights: Any,
-    first: int,
-    last: int,
-    out: Any,
+    csr: Any, place: Any, n_used: int, columns: Any, thresholds: Any, weights: Any, first: int, last: int, out: Any
 ) -> None:
-    """The same for CSR; ``place`` of a feature among those used, −1 for others."""
+    """The same for CSR: data, indices and indptr; ``place`` of a feature among those used, −1 for others."""
+    data, indices, indptr = csr
     row = np.zeros(n_used)
     for i in range(first, last):
         for k in range(indptr[i], indptr[i + 1]):

@@ -132,7 +132,7 @@ def stump_scores(x: Any, features: Columns, thresholds: Array, weights: Array) -
     def work(first: int, last: int) -> None:
         rows = (int(blocks[first]), int(blocks[last]))
         if sp.issparse(x):
-            kernels.sparse_stump_scores(x.data, x.indices, x.indptr, place, len(used), *stumps, *rows, scores)
+            kernels.sparse_stump_scores((x.data, x.indices, x.indptr), place, len(used), *stumps, *rows, scores)
         else:
             kernels.dense_stump_scores(x, used, *stumps, *rows, scores)
 

@@ -33,16 +33,5 @@ def training_record(
     certificate : the bound for new queries, from test queries
     fingerprint : of a fit, what tells it from any other
     """
-    record = {
-        "command": command,
-        "data": list(data),
-        "convention": convention,
-        "rule": rule,
-        "judged_on": judged_on,
-        "measures": list(measures),
-        "figures": dict(figures),
-        "certificate": certificate,
-        "fingerprint": fingerprint,
-    }
-    plain: dict[str, Any] = without_nan(record)
-    return plain
+    record: dict[str, Any] = without_nan(locals())
+    return record

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.exact_sums import ExactSums
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
@@ -160,7 +161,7 @@ def unscaled_preparation(
     filling, indicated = None, np.zeros(0, np.intp)
     if others_miss or some_missing(queries):
         counts, sums, within = engine_of(queries).sum(_known, transforms, queries.n_documents)
-        means = sums * np.divide(queries.n_documents, counts, out=np.zeros(len(sums)), where=counts > 0)
+        means = sums.values * np.divide(queries.n_documents, counts, out=np.zeros(len(counts)), where=counts > 0)
         filling = Filling(means, missing == "query-mean")
         indicated = np.flatnonzero(within)
     return Preparation(queries.n_features, transforms, filling, indicated, None)
@@ -177,24 +178,23 @@ def _misses(part: Part) -> bool:
     return has_missing(part.queries.X)
 
 
-def _known(part: Part, transforms: Transforms, n_documents: int) -> tuple[npt.NDArray[np.int64], Array, Array]:
+def _known(part: Part, transforms: Transforms, n_documents: int) -> tuple[npt.NDArray[np.int64], ExactSums, Array]:
     """Of each transformed feature, how many documents have it, and Σ of their values over ``n_documents``.
 
     So the sum overflows no earlier than the mean does. The third number is above 0 if some query has documents with
     the feature and without it.
     """
     queries, n = part.queries, part.n_features
+    counts, sums = np.full(n, queries.n_documents), ExactSums(n)
     if sp.issparse(queries.X):
         entries, missing = sparse_entries(queries.X, queries.grouping, transforms, None)
         columns = queries.X.indices
-        counts = queries.n_documents - np.bincount(columns[missing], minlength=n)
-        parts = entries[~missing] / n_documents
-        sums = np.bincount(columns[~missing], parts, minlength=n).astype(np.float64, copy=False)
+        counts -= np.bincount(columns[missing], minlength=n)
+        sums.add_entries(columns[~missing], entries[~missing] / n_documents)
     else:
-        counts, sums = np.zeros(n, np.int64), np.zeros(n)
         for _, values, _ in dense_blocks(queries.X, queries.grouping, np.arange(n), transforms, None):
-            known = ~np.isnan(values)
-            counts += known.sum(axis=0)
-            sums += (values / n_documents).sum(axis=0, where=known)
+            missing = np.isnan(values)
+            counts -= missing.sum(axis=0)
+            sums.add_rows(np.where(missing, 0.0, values / n_documents))
     within = missing_within_queries(queries.X, queries.grouping)
     return counts, sums, within.astype(np.float64)

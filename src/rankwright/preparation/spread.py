@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from rankwright.data.exact_sums import ExactSums
 from rankwright.data.part import Part
 from rankwright.data.query_blocks import QueryBlocks
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
-from rankwright.types import Array
+from rankwright.types import Array, Columns
 
 _ROUNDING = 1e-12  # of the size of a feature
 
@@ -32,28 +33,29 @@ def _within_query_squares(queries: AnyQueries) -> tuple[Array, npt.NDArray[np.bo
     """The sum of squares of each feature less its mean in each query, and whether that is more than rounding."""
     if queries.n_documents == 0:
         return np.zeros(queries.n_features), np.zeros(queries.n_features, bool)
-    total, size = engine_of(queries).sum(_squares)
+    sums, size = engine_of(queries).sum(_squares)
+    total: Array = sums.values
     return total, np.sqrt(total) > _ROUNDING * np.sqrt(size)
 
 
-def _squares(part: Part) -> tuple[Array, Array]:
+def _squares(part: Part) -> tuple[ExactSums, Array]:
     """Σ of squares of each feature, less its mean in each query, and as it is."""
     blocks = QueryBlocks(part.queries.X, part.queries.grouping)
-    total, size = np.zeros(part.n_features), np.zeros(part.n_features)
+    total, size = ExactSums(part.n_features), np.zeros(part.n_features)
     for of_queries, _, rows in blocks:
         sizes = np.diff(blocks.offsets[of_queries.start : of_queries.stop + 1])
         if sp.issparse(rows):
             size += np.bincount(rows.indices, rows.data**2, minlength=len(size))
-            total += _squares_of_sparse(rows, sizes)
+            total.add_entries(*_squares_of_sparse(rows, sizes))
         else:
             centred = rows - np.repeat(blocks.sums(of_queries, rows) / sizes[:, None], sizes, axis=0)
             size += np.einsum("ij,ij->j", rows, rows)
-            total += np.einsum("ij,ij->j", centred, centred)
+            total.add_rows(centred * centred)
     return total, size
 
 
-def _squares_of_sparse(rows: Any, sizes: npt.NDArray[np.int64]) -> Array:
-    """Σ_q Σ_i (x_i − x̄_q)² of each column: of what is stored, and x̄_q² for each document of q that has nothing there.
+def _squares_of_sparse(rows: Any, sizes: npt.NDArray[np.int64]) -> tuple[Columns, Array]:
+    """Columns, and Σ_i (x_i − x̄_q)² of each in a query q: of what is stored, and x̄_q² for each document without it.
 
     Differences of sums of squares would lose what varies little beside how large it is, such as a time.
     """
@@ -63,4 +65,4 @@ def _squares_of_sparse(rows: Any, sizes: npt.NDArray[np.int64]) -> Array:
     size = sizes[pairs // n_features]
     mean = np.bincount(of_pair, rows.data, len(pairs)) / size
     squares = np.bincount(of_pair, (rows.data - mean[of_pair]) ** 2, len(pairs)) + (size - stored) * mean**2
-    return np.bincount(pairs % n_features, squares, n_features).astype(np.float64, copy=False)
+    return pairs % n_features, squares

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwright.measures.measure import Measure
-from rankwright.selection.search import Estimate, Rule, first_best, within_one_standard_error
+from rankwright.selection.search import Estimate, Rule, choose_by
 from rankwright.types import Array
 
 if TYPE_CHECKING:
@@ -50,12 +50,10 @@ class AlphaPath:
         return as_backend(pa.table(columns), backend)
 
 
-def choose_alpha(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...], rule: Rule) -> int:
-    """The λ of the best mean (the first of equals), or the largest λ within one standard error of it."""
-    told, lower = [value[measures[0]] for value in values], measures[0].lower_is_better
-    return first_best(told, lower) if rule == "best" else max(within_one_standard_error(told, lower))
+def choose_alpha(alphas: Array, values: Array, estimates: dict[Measure, list[Estimate]], rule: Rule) -> int:
+    """The position of the best λ (the smallest of equals) by the first measure, or of the largest that is as good.
 
-
-def by_measure(values: list[dict[Measure, Estimate]], measures: tuple[Measure, ...]) -> dict[Measure, list[Estimate]]:
-    """For each measure, what it says of every λ."""
-    return {measure: [value[measure] for value in values] for measure in measures} if values else {}
+    ``values`` are those of held-out queries, queries × λ × measures, and ``estimates`` what they come to.
+    """
+    measure, told = next(iter(estimates.items()))
+    return choose_by(rule, told, lambda at: values[:, at, 0], -alphas, measure.lower_is_better)

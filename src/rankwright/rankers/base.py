@@ -13,7 +13,7 @@ from rankwright.data.one_query import warn_of_one_query
 from rankwright.data.parts import each_part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
 from rankwright.models.learned import checked_weights
 from rankwright.models.linear_model import LinearModel, LinearScorer
 from rankwright.models.model import about
@@ -75,6 +75,8 @@ class Ranker(Scorer):
         if not isinstance(valid, Queries | StreamedQueries):
             raise ParameterError(f"valid must be Queries, not {type(valid).__name__}")
         check_noted_features(self, valid, "valid", "the training data")
+        if valid.n_documents == 0:
+            raise DataError("valid has no documents to judge rankers by: give it some queries, or leave it out")
         self._seen_queries["valid"] += each_part(valid, self._checked_fingerprints)
         return self._prepared(valid)
 

@@ -11,20 +11,11 @@ import numpy.typing as npt
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
-from rankwright.measures.measure import Measure
 from rankwright.preparation.missing import MissingName
-from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
+from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker, Ranker
 from rankwright.selection.judging import Judge
-from rankwright.selection.search import (
-    Estimate,
-    Rule,
-    Search,
-    checked_alphas,
-    checked_rule,
-    given_alphas,
-    optional_measures,
-)
+from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, given_alphas, optional_measures
 from rankwright.types import Array
 
 
@@ -75,16 +66,16 @@ class ClosedFormRanker(Ranker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         solution, judge = self._closed_form(queries), Judge(measures, convention)
         weights = solution.weights(alphas)
-        lqo: list[dict[Measure, Estimate]] = []
-        told: list[dict[Measure, Estimate]] = []
+        path = AlphaPath(alphas, weights)
         if held_out is not None:
-            told = self._judged(held_out, weights, judge)
+            values = self._values(held_out, weights, judge)
+            path.valid.update(judge.estimates(values))
         elif len(alphas) > 1:
             check_can_be_left_out(queries)
-            lqo = judge.estimates(solution.held_out_values(alphas, judge))
-        chosen = choose_alpha(told or lqo, measures, rule) if len(alphas) > 1 else 0
-        self.alpha_ = float(alphas[chosen])
-        self.path_ = AlphaPath(alphas, weights, by_measure(lqo, measures), by_measure(told, measures))
+            values = solution.held_out_values(alphas, judge)
+            path.lqo.update(judge.estimates(values))
+        chosen = choose_alpha(alphas, values, path.valid or path.lqo, rule) if len(alphas) > 1 else 0
+        self.alpha_, self.path_ = float(alphas[chosen]), path
         self._keep(weights[chosen].copy(), solution)
         return self
 
@@ -93,8 +84,8 @@ class ClosedFormRanker(Ranker):
         """The `ClosedForm` on prepared queries."""
 
     @abstractmethod
-    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
-        """What measures say of the weights for every λ."""
+    def _values(self, queries: AnyQueries, weights: Array, judge: Judge) -> Array:
+        """What measures say of the weights for every λ, queries × λ × measures."""
 
     def path(self, queries: AnyQueries, alphas: Sequence[float] | npt.ArrayLike) -> Array:
         """The weights of training columns for each λ (λ × columns), in the order given; nothing is judged or chosen."""
@@ -133,8 +124,8 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
         self.rule = rule
         self.missing = missing
 
-    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
-        return judge.estimates(judge.values(queries, weights))
+    def _values(self, queries: AnyQueries, weights: Array, judge: Judge) -> Array:
+        return judge.values(queries, weights)
 
     def _keep(self, weights: Array, solution: Any) -> None:
         self.coef_ = weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -77,7 +78,8 @@ class GreedyRankRLS(LinearRanker):
         Tell measures both by leave-query-out and on validation queries, or only what decides: where there are
         validation queries, that takes about half the time.
     rule : "best" or "one-standard-error"
-        Take the best model, or the cheapest that is within one standard error of it.
+        Take the best model, or the cheapest that is as good: whose mean difference from the best, query by query, is
+        within one standard error of that difference.
     criterion : "squared-error" or a measure, such as "ndcg@10"
         What a step is to improve: the squared leave-query-out error, or the leave-query-out mean of a measure.
     floating : bool
@@ -184,14 +186,18 @@ class GreedyRankRLS(LinearRanker):
         sizes = self._sizes(queries.n_features)
         plan = self._plan(queries, max(sizes), convention)
         data = CentredSums(engine_of(queries))
-        recorder = Recorder(data.engine, held_out, measures, convention, tell_all=tell_all)
         selector = self._selector(data, plan)
-        paths = []
-        for position, alpha in enumerate(alphas):
-            tell = _counting(progress, position, len(alphas), plan.n_features)
-            steps = self._steps(selector, plan, float(alpha), recorder, tell)
-            paths.append(SelectionPath(float(alpha), steps, queries.feature_names))
-        self._keep(paths, sizes, measures, rule, queries.n_features)
+        kept = frozenset[int]() if rule == "best" else sizes
+        noting = Recorder(data.engine, held_out, measures, convention, tell_all=tell_all, kept_sizes=kept)
+        with closing(noting) as recorder:
+            paths = []
+            for position, alpha in enumerate(alphas):
+                tell = _counting(progress, position, len(alphas), plan.n_features)
+                steps = self._steps(selector, plan, float(alpha), recorder, tell)
+                paths.append(SelectionPath(float(alpha), steps, queries.feature_names))
+            candidates, deciding = all_steps(paths, sizes), measures[0] if measures else None
+            chosen = candidates[choose(candidates, deciding, rule, recorder.values_of)]
+        self._keep(paths, *chosen, deciding, queries.n_features)
         self.passes_ = data.passes
         return self
 
@@ -206,11 +212,9 @@ class GreedyRankRLS(LinearRanker):
         return recorder.steps()
 
     def _keep(
-        self, paths: list[SelectionPath], sizes: frozenset[int], measures: tuple[Measure, ...], rule: Rule, n: int
+        self, paths: list[SelectionPath], path: SelectionPath, step: Step, deciding: Measure | None, n: int
     ) -> None:
-        """Choose one of the steps, and note what has been learned."""
-        steps, deciding = all_steps(paths, sizes), measures[0] if measures else None
-        path, step = steps[choose(steps, deciding, rule)]
+        """Note what has been learned: all paths, and the step of one of them that was chosen."""
         self.paths_ = tuple(paths)
         self.path_ = path
         self.alpha_ = path.alpha
@@ -276,10 +280,10 @@ class GreedyRankRLS(LinearRanker):
         if self.fitting == "back" and self.method != "auto":
             raise ParameterError("method is about fitting='pre': leave it at 'auto' for fitting='back'")
         by_measure = isinstance(plan.criterion, HeldOutMeasure)
-        if by_measure and data.engine.memory is not None:
-            raise ParameterError(
-                f"criterion={self.criterion!r} needs the scores of all documents for every candidate, and the queries "
-                "are read part by part: use criterion='squared-error', or give queries.in_memory() if they fit"
+        if by_measure:
+            data.engine.whole(
+                f"criterion={self.criterion!r} needs the scores of all documents for every candidate: use "
+                "criterion='squared-error'"
             )
         method = self._method(data, plan, by_measure)
         if method == "stream" and data.engine.memory is not None and self.fitting == "pre":

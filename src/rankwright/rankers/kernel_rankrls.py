@@ -17,11 +17,10 @@ from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.errors import DataError, ParameterError
 from rankwright.judgments.grouping import Grouping
-from rankwright.measures.measure import Measure
 from rankwright.models.model import NoModel
 from rankwright.rankers.closed_form import ClosedForm, ClosedFormRanker
 from rankwright.selection.judging import Judge
-from rankwright.selection.search import Estimate, Rule, Search
+from rankwright.selection.search import Rule, Search
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
 from rankwright.solvers.ridge import NotPositiveDefinite, ShiftedSystems
 from rankwright.types import Array
@@ -121,10 +120,9 @@ class KernelRankRLS(ClosedFormRanker):
             raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
         return _Solution(queries, matrix if order is None else matrix[np.ix_(order, order)], self.kernel)
 
-    def _judged(self, queries: AnyQueries, weights: Array, judge: Judge) -> list[dict[Measure, Estimate]]:
+    def _values(self, queries: AnyQueries, weights: Array, judge: Judge) -> Array:
         valid = in_memory(queries, *_IN_MEMORY)
-        scores = weights @ self._kernel(_plain(valid.X)).T
-        return judge.estimates(judge.values_of_scores(scores, valid.judgments))
+        return judge.values_of_scores(weights @ self._kernel(_plain(valid.X)).T, valid.judgments)
 
     def _keep(self, weights: Array, solution: _Solution) -> None:
         self.dual_coef_ = weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -24,17 +24,10 @@ from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
 from rankwright.progress import Iteration, Progress, Tell, part_of
-from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, by_measure, choose_alpha
+from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker
-from rankwright.selection.judging import Judge
-from rankwright.selection.search import (
-    Estimate,
-    Rule,
-    Search,
-    checked_alphas,
-    checked_rule,
-    given_alphas,
-)
+from rankwright.selection.judging import Judge, Split, splits_of
+from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, given_alphas
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.sent_loss import SentLoss
 from rankwright.solvers.solved import Goal, Solved
@@ -94,23 +87,23 @@ class PathRanker(LinearRanker):
         if len(alphas) > 1 and not task.measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         rule = checked_rule(self.rule)
-        on_folds: list[dict[Measure, Estimate]] = []
+        on_folds, on_valid = {}, {}
         if len(alphas) > 1 and task.valid is None:
-            on_folds = self._cross_validated(task, alphas, progress)
-        if on_folds:
+            values = self._cross_validated(task, alphas, progress)
+            on_folds = task.judge.estimates(values)
             n_folds = min(self.folds, task.queries.n_queries)
             progress = part_of(progress, "all queries", n_folds, n_folds + 1)
         solutions = self._path(task, engine, alphas, progress)
         weights = _weights(solutions)
-        on_valid: list[dict[Measure, Estimate]] = []
         if task.valid is not None:
-            on_valid = task.judge.estimates(task.judge.values(task.valid, weights))
-        chosen = choose_alpha(on_valid or on_folds, task.measures, rule) if len(alphas) > 1 else 0
+            values = task.judge.values(task.valid, weights)
+            on_valid = task.judge.estimates(values)
+        chosen = choose_alpha(alphas, values, on_valid or on_folds, rule) if len(alphas) > 1 else 0
         self.path_ = AlphaPath(
             alphas,
             weights,
-            valid=by_measure(on_valid, task.measures),
-            folds=by_measure(on_folds, task.measures),
+            valid=on_valid,
+            folds=on_folds,
             objectives=np.array([solution.value for solution in solutions]),
             gaps=np.array([max(solution.gap, 0.0) for solution in solutions]),
         )
@@ -167,9 +160,8 @@ class PathRanker(LinearRanker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         if self.early_stopping and (held_out is None or not measures):
             raise ParameterError("early_stopping needs validation queries (fit(…, valid=…)) and a measure")
-        weights = np.ones(queries.n_queries)
-        if sample_weight is not None:  # else nothing has to be known of the documents
-            weights = counting_weights(queries.judgments, sample_weight)
+        # Without weights nothing has to be known of the documents, and nothing of each query is sent to the parts.
+        weights = None if sample_weight is None else counting_weights(queries.judgments, sample_weight)
         return Task(queries, loss, weights, self._center(queries.n_features), held_out, Judge(measures, convention))
 
     def _needs_memory(self) -> tuple[str, str] | None:
@@ -206,25 +198,24 @@ class PathRanker(LinearRanker):
         grid: Array = np.exp2(middle + _GRID)
         return grid
 
-    def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> list[dict[Measure, Estimate]]:
-        """What measures say of each λ on queries that were not trained on, each query being left out once."""
-        n_folds = min(self.folds, task.queries.n_queries)
-
-        def weights_of(fold: int, which: npt.NDArray[np.bool_]) -> Array:
-            inner = task.part(which)
-            tell = None if progress is None else _in_fold(progress, fold, n_folds)
-            return _weights(self._path(inner, engine_of(inner.queries), alphas, tell))
-
-        return task.judge.estimates(task.judge.cross_validated(task.queries, self.folds, weights_of))
+    def _cross_validated(self, task: Task, alphas: Array, progress: Tell | None) -> Array:
+        """What measures say of each query by rankers that were not trained on it, queries × λ × measures."""
+        n_queries = task.queries.n_queries
+        values = np.empty((n_queries, len(alphas), len(task.measures)))
+        for fold, split in enumerate(splits_of(task.queries, self.folds), start=1):
+            tell = None if progress is None else _in_fold(progress, fold, min(self.folds, n_queries))
+            solutions = self._path(task.without_judged(split), engine_of(split.train), alphas, tell)
+            values[split.is_judged] = task.judge.values(split.judged, _weights(solutions))
+        return values
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be learned from, and judged by."""
+    """What is to be learned from, and judged by; queries without ``weights`` count alike."""
 
     queries: AnyQueries
     loss: Loss
-    weights: Array
+    weights: Array | None
     center: Array
     valid: AnyQueries | None
     judge: Judge
@@ -238,10 +229,10 @@ class Task:
         """The loss as parts of the data take it."""
         return SentLoss(self.loss, self.weights)
 
-    def part(self, which: npt.NDArray[np.bool_]) -> Task:
-        """The same on some of the queries."""
-        known = (self.loss, self.weights[which], self.center, None, self.judge)
-        return Task(self.queries[which], *known)
+    def without_judged(self, split: Split) -> Task:
+        """The same on the queries that a split has to train on."""
+        weights = None if self.weights is None else self.weights[~split.is_judged]
+        return replace(self, queries=split.train, weights=weights)
 
 
 class _Minimised(Protocol):
@@ -292,7 +283,7 @@ class Watch:
         if task.valid is None or not task.measures:
             return None
         deciding = Judge(task.measures[:1], task.judge.convention)
-        return deciding.estimates(deciding.values(task.valid, weights[None]))[0][task.measures[0]].mean
+        return deciding.estimates(deciding.values(task.valid, weights[None]))[task.measures[0]][0].mean
 
 
 def _weights(solutions: Sequence[Solved]) -> Array:

@@ -15,6 +15,7 @@ from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import in_memory
 from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.per_query import measure_values
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
@@ -24,7 +25,7 @@ from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.selection.search import Estimate, estimates, first_best, optional_measures
+from rankwright.selection.search import Estimate, estimate_of, first_best, optional_measures
 from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
@@ -253,8 +254,9 @@ class _Judge:
         column = self._columns[:, [feature]]
         values = column.toarray()[:, 0] if sp.issparse(column) else column[:, 0]
         self._scores += np.where(values > np.float64(threshold), weight, 0.0)
-        for measure, value in estimates(self._scores, self._queries, self._measures, self._convention).items():
-            self.told[measure].append(value)
+        found = measure_values(self._scores, self._queries.judgments, self._measures, self._convention)
+        for measure, of_queries in found.items():
+            self.told[measure].append(estimate_of(of_queries))
 
     @property
     def best(self) -> int:

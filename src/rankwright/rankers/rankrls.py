@@ -37,7 +37,8 @@ class RankRLS(LinearClosedFormRanker):
         What to tell of every λ in ``path_``; the first one decides.
     convention : name of a Convention
     rule : "best" or "one-standard-error"
-        Take the best λ (the smallest of equals), or the largest that is within one standard error of it.
+        Take the best λ (the smallest of equals), or the largest that is as good: whose mean difference from the best,
+        query by query, is within one standard error of that difference.
     missing : "mean" or "query-mean"
         What stands for a missing value (NaN): the mean of the feature over all training documents that have it, or
         over those of the same query. A column of its own tells besides where a feature was missing.

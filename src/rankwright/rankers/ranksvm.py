@@ -54,7 +54,8 @@ class RankSVM(LossRanker):
         What to tell of every λ in ``path_``; the first one decides.
     convention : name of a Convention
     rule : "best" or "one-standard-error"
-        Take the best λ (the smallest of equals), or the largest that is within one standard error of it.
+        Take the best λ (the smallest of equals), or the largest that is as good: whose mean difference from the best,
+        query by query, is within one standard error of that difference.
     random_state : int, optional
         For the order of queries in gradient descent.
     missing : "mean" or "query-mean"

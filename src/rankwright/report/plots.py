@@ -31,8 +31,8 @@ _CELL, _CELL_GAP, _STRIP_LABEL = 11, 2, 66
 STRIP_RANKS = (WIDTH - _STRIP_LABEL) // (_CELL + _CELL_GAP)
 
 
-def figure(
-    key: str, title: str, description: str, body: str, *, height: float, marks: Sequence[Mark] = (), along: str = "xy"
+def _figure(
+    key: str, title: str, description: str, body: Sequence[str], marks: Sequence[Mark], along: str = "x"
 ) -> str:
     """A drawing with its caption. ``along`` says how the nearest mark is found: "x", "y" or by both."""
     block = data_block([[round(x, 1), round(y, 1), about] for x, y, about in marks]) if marks else ""
@@ -40,8 +40,8 @@ def figure(
         [
             f'<figure class="plot" id="plot-{key}" data-along="{along}">',
             f"<figcaption>{title}</figcaption>",
-            f'<svg viewBox="0 0 {WIDTH} {px(height)}" role="img" aria-label="{escaped(description)}">',
-            body,
+            f'<svg viewBox="0 0 {WIDTH} {_HEIGHT}" role="img" aria-label="{escaped(description)}">',
+            *body,
             f"</svg>{block}</figure>",
         ]
     )
@@ -210,7 +210,7 @@ def value_histogram(key: str, title: str, x_label: str, chosen: Values, baseline
         about.append(f"baseline: {count(int(theirs), 'query', 'queries')}")
         marks.append((canvas.x((low + high) / 2), canvas.y(max(ours, theirs)), about))
     description = f"Histogram of {x_label} over queries, for the chosen ranker and the baseline."
-    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+    return _figure(key, title, description, body, marks)
 
 
 def _steps(canvas: _Canvas, edges: npt.NDArray[Any], heights: npt.NDArray[Any]) -> str:
@@ -237,7 +237,7 @@ def difference_plot(key: str, title: str, y_label: str, differences: Values, abo
     ]
     marks: list[Mark] = [(canvas.x(i + 0.5), canvas.y(differences[i]), row) for i, row in about.items()]
     description = f"{y_label}, query by query in ascending order: {_counts(differences)}."
-    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+    return _figure(key, title, description, body, marks)
 
 
 def scatter_plot(
@@ -255,14 +255,12 @@ def scatter_plot(
     low, high = max(axis.low for axis in axes), min(axis.high for axis in axes)
     body = [*canvas.grid(), f'<path class="zero" d="{canvas.line([(low, low), (high, high)])}"/>']
     for kind, chosen in (("same", differences == 0), ("worse", differences < 0), ("better", differences > 0)):
-        dots = [
-            f"M{px(canvas.x(x))},{px(canvas.y(y))}h0" for x, y in zip(x_values[chosen], y_values[chosen], strict=True)
-        ]
+        dots = "".join(map(canvas.dot, x_values[chosen], y_values[chosen]))
         if dots:
-            body.append(f'<path class="dots {kind}" d="{"".join(dots)}"/>')
+            body.append(f'<path class="dots {kind}" d="{dots}"/>')
     marks: list[Mark] = [(canvas.x(x_values[i]), canvas.y(y_values[i]), row) for i, row in about.items()]
     description = f"{labels[1]} against {labels[0]}, one dot for each query: {_counts(differences)}."
-    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks)
+    return _figure(key, title, description, body, marks, along="xy")
 
 
 def _counts(differences: Values) -> str:
@@ -305,7 +303,7 @@ def path_plot(key: str, title: str, labels: tuple[str, str], path: Path, about: 
     ]
     marks: list[Mark] = [(canvas.x(x), canvas.y(mean), row) for x, mean, _, _, row in points]
     description = f"{labels[1]} against {labels[0]}: {decimal(min(path.means))} to {decimal(max(path.means))}."
-    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+    return _figure(key, title, description, body, marks)
 
 
 def _path_axis(values: Sequence[float]) -> Axis:
@@ -337,7 +335,7 @@ def draws_plot(
         about = [f"{decimal(low)} to {decimal(high)}", count(int(number), "sample")]
         marks.append((canvas.x((low + high) / 2), canvas.y(number), about))
     description = f"Histogram of bootstrap means of {x_label}, from {decimal(edges[0])} to {decimal(edges[-1])}."
-    return figure(key, title, description, "\n".join(body), height=_HEIGHT, marks=marks, along="x")
+    return _figure(key, title, description, body, marks)
 
 
 # Documents

@@ -30,33 +30,23 @@ class QueryValues:
     def of(cls, report: Mapping[str, Any]) -> QueryValues:
         """Those of a checked report."""
         queries = report["queries"]
-        values = np.array([queries["chosen"], queries["baseline"]], dtype=np.float64)  # None becomes NaN
-        counted = np.flatnonzero(~np.isnan(values).any(axis=0))
-        difference = values[0] - values[1]
+        chosen, baseline = np.array([queries["chosen"], queries["baseline"]], dtype=np.float64)  # None becomes NaN
+        difference = chosen - baseline
         difference[np.abs(difference) < _ROUNDING] = 0.0
         if report["lower_is_better"]:
             difference = -difference
-        order = counted[np.argsort(difference[counted], kind="stable")]
-        return cls(
-            [queries["ids"][i] for i in order],
-            values[0, order],
-            values[1, order],
-            difference[order],
-            [queries["documents"][i] for i in order],
-            [queries["relevant"][i] for i in order],
-        )
+        found = cls(queries["ids"], chosen, baseline, difference, queries["documents"], queries["relevant"])
+        counted = np.flatnonzero(~np.isnan(difference))
+        return found._some(counted[np.argsort(difference[counted], kind="stable")])
 
     def with_relevant(self) -> QueryValues:
         """Those with a relevant document: in the others no order of documents is better than another."""
-        kept = np.flatnonzero(self.relevant)
-        return QueryValues(
-            [self.ids[i] for i in kept],
-            self.chosen[kept],
-            self.baseline[kept],
-            self.difference[kept],
-            [self.documents[i] for i in kept],
-            [self.relevant[i] for i in kept],
-        )
+        return self._some(np.flatnonzero(self.relevant))
+
+    def _some(self, kept: npt.NDArray[np.intp]) -> QueryValues:
+        values = (self.chosen[kept], self.baseline[kept], self.difference[kept])
+        ids, documents, relevant = ([of[i] for i in kept] for of in (self.ids, self.documents, self.relevant))
+        return QueryValues(ids, *values, documents, relevant)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -24,12 +24,13 @@ def find_collections(root: str | os.PathLike[str], names: tuple[str, ...] = LETO
     """The folders of collections by name: those in a folder, or the folder itself if it is one of them."""
     folder = Path(root)
     inside = {path.name.upper(): path for path in sorted(folder.iterdir()) if path.is_dir()}
-    found = {name: inside[name] for name in LETOR if name in names and name in inside}
+    folders = [name for name in names if name != YAHOO]
+    found = {name: inside[name] for name in folders if name in inside}
     yahoo = [path for path in (folder, *inside.values()) if YAHOO in names and _holds_yahoo(path)]
     if yahoo:
         found[YAHOO] = yahoo[0]
     own_name = folder.resolve().name.upper()
-    found = found or {name: folder for name in LETOR if name in names and name in own_name}
+    found = found or {name: folder for name in folders if name in own_name}
     if not found:
         raise FileNotFoundError(_looked_for(names))
     return found
@@ -44,7 +45,7 @@ def _holds_yahoo(folder: Path) -> bool:
 
 
 def _looked_for(names: tuple[str, ...]) -> str:
-    folders = " and ".join(name for name in names if name in LETOR)
+    folders = " and ".join(name for name in names if name != YAHOO)
     sought = f"looked for the folders {folders} in it, with Fold1 to Fold5 in each"
     if YAHOO in names:
         return f"{sought}, and for Yahoo's set1.train.txt, and found none of them"

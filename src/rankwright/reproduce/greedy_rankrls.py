@@ -15,12 +15,11 @@ from rankwright.measures import AP, MeanNDCG, Measure, P, nDCG
 from rankwright.progress import Tell
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
 from rankwright.rankers.rankrls import RankRLS
-from rankwright.reproduce.folds import on_every_fold
+from rankwright.reproduce.folds import LETOR, on_every_fold
 from rankwright.reproduce.published import (
     FOLDS,
     FOLDS_AND_AVERAGE,
-    GREEDY_RESULTS,
-    GREEDY_SELECTIONS,
+    GREEDY_TABLES,
     Fold,
     MeasureTable,
     SelectionTable,
@@ -28,6 +27,7 @@ from rankwright.reproduce.published import (
 from rankwright.selection.path import SelectionPath
 from rankwright.selection.search import search
 
+DATASETS = LETOR
 MEASURES: dict[str, Measure] = {"MAP": AP, "P@10": P @ 10, "MeanNDCG": MeanNDCG, "NDCG@10": nDCG @ 10}
 CURVES = ("MAP", "MeanNDCG")
 GREEDY, PLAIN = "GRankRLS", "RankRLS"
@@ -136,7 +136,7 @@ class Reproduction:
 
     def all_rows(self) -> list[Reproduced]:
         """The figures of all tables whose collection was there."""
-        tables = [table for table in (*GREEDY_SELECTIONS, *GREEDY_RESULTS) if table.dataset in self.results]
+        tables = [table for table in GREEDY_TABLES if table.dataset in self.results]
         return [row for table in tables for row in self.rows(table)]
 
     def mean_curve(self, dataset: str, measure: str) -> npt.NDArray[np.float64]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rankwright.evaluation.tables import rich_table
 from rankwright.report import line_chart
 from rankwright.reproduce.folds import LETOR
 from rankwright.reproduce.greedy_rankrls import CURVES, GREEDY, GREEDY_ALPHAS, PLAIN, Reproduced, Reproduction
-from rankwright.reproduce.output import json_rows, power_of_two, table_head, table_line, write_texts
+from rankwright.reproduce.output import figure_text, json_rows, markdown_table, power_of_two, write_texts
 from rankwright.reproduce.published import (
     FOLDS,
     FOLDS_AND_AVERAGE,
     GREEDY_RESULTS,
-    GREEDY_SELECTIONS,
+    GREEDY_TABLES,
     MeasureTable,
     SelectionTable,
 )
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 FIGURES = {
     f"figure{number}.svg": (dataset, measure)
@@ -69,24 +74,24 @@ def _figure(reproduction: Reproduction, dataset: str, measure: str) -> str:
 def tables(reproduction: Reproduction) -> str:
     """All ten tables as Markdown."""
     parts = [_INTRODUCTION]
-    for table in (*GREEDY_SELECTIONS, *GREEDY_RESULTS):
+    for table in GREEDY_TABLES:
         what = "Selected features" if isinstance(table, SelectionTable) else table.measure
         parts.append(f"## Table {table.number}: {what} on {table.dataset}\n")
         if table.dataset not in reproduction.results:
             parts.append(f"{table.dataset} was not there, so the paper's figures stand alone.\n")
         rows = reproduction.rows(table)
-        lines = _selection_lines(rows) if isinstance(table, SelectionTable) else _measure_lines(table, rows)
-        parts.append("\n".join(lines) + "\n")
+        parts.append(_selection_table(rows) if isinstance(table, SelectionTable) else _measure_table(table, rows))
     return "\n".join(parts)
 
 
-def _selection_lines(rows: list[Reproduced]) -> Iterator[str]:
+def _selection_table(rows: list[Reproduced]) -> str:
     """A line for λ, k and each selected feature; for each fold, our figure and the paper's."""
-    yield from table_head(["", *(name for fold in FOLDS for name in (f"fold {fold}", "paper"))])
     by_place = {(row.measure, row.fold): row for row in rows}
+    lines = []
     for measure in sorted({row.measure for row in rows}, key=_order_of_selection):
-        cells = [_cells(by_place.get((measure, fold)), _choice) for fold in FOLDS]
-        yield table_line(["λ" if measure == "lambda" else measure, *(cell for pair in cells for cell in pair)])
+        cells = [cell for fold in FOLDS for cell in _cells(by_place.get((measure, fold)), _choice)]
+        lines.append(["λ" if measure == "lambda" else measure, *cells])
+    return markdown_table(["", *(name for fold in FOLDS for name in (f"fold {fold}", "paper"))], lines)
 
 
 def _order_of_selection(measure: str) -> int:
@@ -97,13 +102,14 @@ def _choice(row: Reproduced, value: float) -> str:
     return power_of_two(value) if row.measure == "lambda" else f"{value:.0f}"
 
 
-def _measure_lines(table: MeasureTable, rows: list[Reproduced]) -> Iterator[str]:
+def _measure_table(table: MeasureTable, rows: list[Reproduced]) -> str:
     """A line for each fold and their average; the figures of RankSVM are the paper's alone."""
-    yield from table_head(["Fold", GREEDY, "paper", PLAIN, "paper", "RankSVM (paper)"])
     by_place = {(row.system, row.fold): row for row in rows}
+    lines = []
     for fold, svm in zip(FOLDS_AND_AVERAGE, table.systems["RankSVM"], strict=True):
-        cells = [_cells(by_place[system, fold], lambda row, value: f"{value:.4f}") for system in (GREEDY, PLAIN)]
-        yield table_line([str(fold), *(cell for pair in cells for cell in pair), f"{svm:.4f}"])
+        cells = [c for name in (GREEDY, PLAIN) for c in _cells(by_place[name, fold], lambda _, value: f"{value:.4f}")]
+        lines.append([str(fold), *cells, f"{svm:.4f}"])
+    return markdown_table(["Fold", GREEDY, "paper", PLAIN, "paper", "RankSVM (paper)"], lines)
 
 
 def _cells(row: Reproduced | None, told: Callable[[Reproduced, float], str]) -> tuple[str, str]:
@@ -113,3 +119,28 @@ def _cells(row: Reproduced | None, told: Callable[[Reproduced, float], str]) -> 
     ours = "–" if row.ours is None else told(row, row.ours)
     differs = row.ours is not None and not row.agrees
     return ours + " ≠" * differs, "–" if row.paper is None else told(row, row.paper)
+
+
+# For a terminal
+
+
+def summary(reproduction: Reproduction) -> RenderableType:
+    """Our averages beside the paper's, and how many of all published figures agree."""
+    from rich.console import Group
+
+    shown = []
+    for table in GREEDY_RESULTS:
+        averages = {row.system: row for row in reproduction.rows(table) if row.fold == "avg"}
+        if table.dataset in reproduction.results:
+            figures = [figure for name in (GREEDY, PLAIN) for figure in (averages[name].ours, averages[name].paper)]
+            shown.append([f"{table.dataset} {table.measure}", *map(figure_text, figures)])
+    header = ["average over five folds", GREEDY, "paper", PLAIN, "paper"]
+    table_of_averages = rich_table(header, shown, title="test results, LETOR 4.0 measures")
+    return Group(table_of_averages, *(_agreement(reproduction, dataset) for dataset in reproduction.results))
+
+
+def _agreement(reproduction: Reproduction, dataset: str) -> str:
+    rows = [row for row in reproduction.all_rows() if row.dataset == dataset]
+    published = [row for row in rows if row.paper is not None]
+    agree = sum(row.agrees for row in published)
+    return f"{dataset}: {agree} of {len(published)} published figures agree to 0.0001"

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -48,20 +47,6 @@ _ROUNDS = 300
 _CONVENTION = "letor4"
 
 
-def find_collections(root: str | os.PathLike[str]) -> dict[str, Path]:
-    """The folders of OHSUMED and MQ2008 by name: those in a folder, or the folder itself if it is one of them."""
-    folder = Path(root)
-    inside = {path.name.upper(): path for path in sorted(folder.iterdir()) if path.is_dir()}
-    found = {name: inside[name] for name in DATASETS if name in inside}
-    own_name = folder.resolve().name.upper()
-    found = found or {name: folder for name in DATASETS if name in own_name}
-    if not found:
-        raise FileNotFoundError(
-            f"looked for the folders {' and '.join(DATASETS)} in it, with Fold1 to Fold5 in each, and found neither"
-        )
-    return found
-
-
 def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Tell | None = None) -> Reproduction:
     """Train every system on every fold, with λ or the number of rounds chosen by NDCG@10 on the validation queries.
 
@@ -71,7 +56,7 @@ def run(collections: Mapping[str, str | os.PathLike[str]], *, progress: Tell | N
     Parameters
     ----------
     collections : name → folder
-        Some of "OHSUMED" and "MQ2008", as :func:`find_collections` finds them.
+        Some of "OHSUMED" and "MQ2008", as :func:`rankwright.reproduce.folds.find_collections` finds them.
     progress : called with `Progress`: the folds done, in fractions, and the folds in all
     """
     return Reproduction(on_every_fold(collections, _run_fold, progress))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rankwright.evaluation.tables import rich_table
 from rankwright.report import line_chart
 from rankwright.reproduce.folds import folds_of
 from rankwright.reproduce.large_margin import (
@@ -20,8 +21,11 @@ from rankwright.reproduce.large_margin import (
     Reproduction,
     published,
 )
-from rankwright.reproduce.output import json_rows, power_of_two, table_head, table_line, write_texts
+from rankwright.reproduce.output import Cells, figure_text, json_rows, markdown_table, power_of_two, write_texts
 from rankwright.reproduce.published import LETOR_BASELINES, OHSUMED
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 FIGURES = {dataset: f"{dataset.lower()}.svg" for dataset in DATASETS}
 FILES = ("tables.md", "results.json", *FIGURES.values())
@@ -92,34 +96,24 @@ def tables(reproduction: Reproduction) -> str:
     parts = [_INTRODUCTION.format(note=NOTE)]
     for dataset in reproduction.results:
         parts.append(f"## {dataset}\n")
-        for lines in (
-            _compared_lines(reproduction, dataset),
-            _cutoff_lines(reproduction, dataset),
-            _signed_rank_lines(reproduction, dataset),
-            _chosen_lines(reproduction, dataset),
-            _valid_lines(reproduction, dataset),
-        ):
-            parts.append("\n".join(lines) + "\n")
-        parts.append(told_of_zero(reproduction, dataset) + "\n")
+        for cells in (_compared_cells, _cutoff_cells, _signed_rank_cells, _chosen_cells, _valid_cells):
+            parts.append(markdown_table(*cells(reproduction, dataset)))
+        parts.append(_told_of_zero(reproduction, dataset) + "\n")
     return "\n".join(parts)
 
 
-def compared_cells(reproduction: Reproduction, dataset: str) -> tuple[list[str], list[list[str]]]:
+def _compared_cells(reproduction: Reproduction, dataset: str) -> Cells:
     """The head and the rows of a table of averages, the published ones below ours."""
     names = COMPARED.values()
     ours = [[system, *(f"{reproduction.average(dataset, system, name):.4f}" for name in names)] for system in SYSTEMS]
     theirs = [
-        [f"{system}†", *(_figure_or_dash(published(dataset, system, name)) for name in names)]
+        [f"{system}†", *(figure_text(published(dataset, system, name)) for name in names)]
         for system in (LETOR_BASELINES if dataset == OHSUMED else ())
     ]
     return ["system", *COMPARED], ours + theirs
 
 
-def _figure_or_dash(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
-
-
-def signed_rank_cells(reproduction: Reproduction, dataset: str) -> tuple[list[str], list[list[str]]]:
+def _signed_rank_cells(reproduction: Reproduction, dataset: str) -> Cells:
     """The head and the rows of the table of Wilcoxon's tests."""
     rows = [
         [f"{test.system} − {test.baseline}", f"{test.difference:+.4f}", _p_value(test.p), _p_value(test.p_holm)]
@@ -132,7 +126,7 @@ def _p_value(p: float) -> str:
     return f"{p:.4f}" if p >= 0.0001 else "< 0.0001"
 
 
-def told_of_zero(reproduction: Reproduction, dataset: str) -> str:
+def _told_of_zero(reproduction: Reproduction, dataset: str) -> str:
     """Whether the convex bound learned anything."""
     folds = len(reproduction.results[dataset])
     stays = reproduction.folds_not_learned(dataset, CONVEX)
@@ -144,41 +138,39 @@ def told_of_zero(reproduction: Reproduction, dataset: str) -> str:
     )
 
 
-def _lines(cells: tuple[list[str], list[list[str]]]) -> Iterator[str]:
-    head, rows = cells
-    yield from table_head(head)
-    yield from map(table_line, rows)
-
-
-def _compared_lines(reproduction: Reproduction, dataset: str) -> Iterator[str]:
-    return _lines(compared_cells(reproduction, dataset))
-
-
-def _signed_rank_lines(reproduction: Reproduction, dataset: str) -> Iterator[str]:
-    return _lines(signed_rank_cells(reproduction, dataset))
-
-
-def _cutoff_lines(reproduction: Reproduction, dataset: str) -> Iterator[str]:
+def _cutoff_cells(reproduction: Reproduction, dataset: str) -> Cells:
     """NDCG at every k: what the chart shows."""
     rows = [[system, *(f"{reproduction.average(dataset, system, n):.4f}" for n in MEASURES)] for system in SYSTEMS]
-    return _lines((["system", *MEASURES], rows))
+    return ["system", *MEASURES], rows
 
 
-def _chosen_lines(reproduction: Reproduction, dataset: str) -> Iterator[str]:
+def _chosen_cells(reproduction: Reproduction, dataset: str) -> Cells:
     """The λ chosen on each fold, and the rounds of RankBoost."""
-    rows = [
-        [system, *(_choice(system, result.chosen[system]) for result in reproduction.results[dataset])]
-        for system in SYSTEMS
-    ]
-    return _lines((["λ, or rounds", *(f"fold {fold}" for fold in folds_of(dataset))], rows))
+    results = reproduction.results[dataset]
+    rows = [[system, *(_choice(system, result.chosen[system]) for result in results)] for system in SYSTEMS]
+    return ["λ, or rounds", *(f"fold {fold}" for fold in folds_of(dataset))], rows
 
 
 def _choice(system: str, value: float) -> str:
     return f"{value:.0f}" if system == BOOSTING else power_of_two(value)
 
 
-def _valid_lines(reproduction: Reproduction, dataset: str) -> Iterator[str]:
-    rows = [
-        [system, *(f"{result.valid[system]:.4f}" for result in reproduction.results[dataset])] for system in SYSTEMS
-    ]
-    return _lines((["validation NDCG@10", *(f"fold {fold}" for fold in folds_of(dataset))], rows))
+def _valid_cells(reproduction: Reproduction, dataset: str) -> Cells:
+    results = reproduction.results[dataset]
+    rows = [[system, *(f"{result.valid[system]:.4f}" for result in results)] for system in SYSTEMS]
+    return ["validation NDCG@10", *(f"fold {fold}" for fold in folds_of(dataset))], rows
+
+
+# For a terminal
+
+
+def summary(reproduction: Reproduction) -> RenderableType:
+    """Averages, tests, and whether the convex bound learned anything."""
+    from rich.console import Group
+
+    shown: list[RenderableType] = []
+    for dataset in reproduction.results:
+        shown.append(rich_table(*_compared_cells(reproduction, dataset), title=f"{dataset}: test results"))
+        shown.append(rich_table(*_signed_rank_cells(reproduction, dataset), title=f"{dataset}: signed ranks"))
+        shown.append(_told_of_zero(reproduction, dataset))
+    return Group(*shown, f"averages over folds; {NOTE}")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rankwright.evaluation.tables import rich_table
 from rankwright.reproduce.folds import folds_of
 from rankwright.reproduce.order_preserving import LETOR_SYSTEMS, MEASURES, TABLES, Figure, Reproduction
-from rankwright.reproduce.output import json_rows, power_of_two, table_head, table_line, write_texts
+from rankwright.reproduce.output import Cells, figure_text, json_rows, markdown_table, power_of_two, write_texts
 from rankwright.reproduce.published import FOLDS_AND_AVERAGE, GREEDY_RESULTS, ORDER_PRESERVING_RESULTS, MeasureTable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 FILES = ("tables.md", "results.json")
 
@@ -50,8 +54,8 @@ def tables(reproduction: Reproduction) -> str:
     parts = [_INTRODUCTION]
     for dataset in reproduction.results:
         for table, title in TITLES.items():
-            lines = [*_average_lines(reproduction, dataset, table), "", *_alpha_lines(reproduction, dataset, table)]
-            parts += [f"## {dataset}: {title}\n", "\n".join(lines) + "\n"]
+            parts.append(f"## {dataset}: {title}\n")
+            parts += [markdown_table(*cells(reproduction, dataset, table)) for cells in (_average_cells, _alpha_cells)]
         parts += _letor_parts(reproduction, dataset)
     return "\n".join(parts)
 
@@ -59,7 +63,7 @@ def tables(reproduction: Reproduction) -> str:
 # Tables 1 and 2 of paper O, and the one for paper P
 
 
-def average_cells(reproduction: Reproduction, dataset: str, table: str) -> tuple[list[str], list[list[str]]]:
+def _average_cells(reproduction: Reproduction, dataset: str, table: str) -> Cells:
     """The head and the rows of a table of averages: ours, and beside them the paper's if it has any."""
     averages = {(f.system, f.measure): f for f in reproduction.figures(dataset, table) if f.fold == "avg"}
     is_published = any(figure.paper is not None for figure in averages.values())
@@ -74,7 +78,7 @@ def average_cells(reproduction: Reproduction, dataset: str, table: str) -> tuple
 def _cells(figure: Figure) -> tuple[str, str]:
     """Our figure and the paper's, each with its mark."""
     ours = f"{figure.ours:.4f}" + " ↓" * bool(figure.significantly_worse)
-    return ours, "–" if figure.paper is None else f"{figure.paper:.4f}" + " ↓" * _is_worse_in_paper(figure)
+    return ours, figure_text(figure.paper) + " ↓" * _is_worse_in_paper(figure)
 
 
 def _is_worse_in_paper(figure: Figure) -> bool:
@@ -85,43 +89,64 @@ def _is_worse_in_paper(figure: Figure) -> bool:
     )
 
 
-def _average_lines(reproduction: Reproduction, dataset: str, table: str) -> Iterator[str]:
-    head, rows = average_cells(reproduction, dataset, table)
-    yield from table_head(head)
-    yield from map(table_line, rows)
-
-
-def _alpha_lines(reproduction: Reproduction, dataset: str, table: str) -> Iterator[str]:
+def _alpha_cells(reproduction: Reproduction, dataset: str, table: str) -> Cells:
     """The λ that each measure chose, fold by fold."""
     folds = folds_of(dataset)
-    yield from table_head(["λ chosen by", *(f"fold {fold}" for fold in folds)])
     chosen = {(f.system, f.measure, f.fold): f.ours for f in reproduction.figures(dataset, table)}
-    for system in TABLES[table]:
-        for measure in MEASURES:
-            alphas = [power_of_two(chosen[system, f"lambda by {measure}", fold]) for fold in folds]
-            yield table_line([f"{system}, {measure}", *alphas])
+    rows = [
+        [f"{system}, {m}", *(power_of_two(chosen[system, f"lambda by {m}", fold]) for fold in folds)]
+        for system in TABLES[table]
+        for m in MEASURES
+    ]
+    return ["λ chosen by", *(f"fold {fold}" for fold in folds)], rows
 
 
 # RankSVM beside paper G's figures
 
 
-def letor_tables(dataset: str) -> list[MeasureTable]:
+def _letor_tables(dataset: str) -> list[MeasureTable]:
     """The tables of paper G on a collection."""
     return [table for table in GREEDY_RESULTS if table.dataset == dataset]
 
 
 def _letor_parts(reproduction: Reproduction, dataset: str) -> list[str]:
-    published = letor_tables(dataset)
+    published = _letor_tables(dataset)
     if not published:
         return []
     numbers = ", ".join(str(table.number) for table in published)
     parts = [f"## {dataset}: {LETOR_TITLE}\n", _LETOR_INTRODUCTION.format(numbers=numbers)]
-    return parts + ["\n".join(_letor_lines(reproduction, table)) + "\n" for table in published]
+    return parts + [_letor_table(reproduction, table) for table in published]
 
 
-def _letor_lines(reproduction: Reproduction, table: MeasureTable) -> Iterator[str]:
+def _letor_table(reproduction: Reproduction, table: MeasureTable) -> str:
     by_place = {(figure.system, figure.fold): figure for figure in reproduction.letor_figures(table)}
-    yield from table_head([f"{table.measure}, fold", *LETOR_SYSTEMS, "SVM-rank (paper)"])
+    rows = []
     for fold in FOLDS_AND_AVERAGE:
         figures = [by_place[system, fold] for system in LETOR_SYSTEMS]
-        yield table_line([str(fold), *(f"{figure.ours:.4f}" for figure in figures), f"{figures[0].paper:.4f}"])
+        rows.append([str(fold), *(f"{figure.ours:.4f}" for figure in figures), f"{figures[0].paper:.4f}"])
+    return markdown_table([f"{table.measure}, fold", *LETOR_SYSTEMS, "SVM-rank (paper)"], rows)
+
+
+# For a terminal
+
+
+def summary(reproduction: Reproduction) -> RenderableType:
+    """Every table of averages, and what the arrow means."""
+    from rich.console import Group
+
+    shown: list[RenderableType] = []
+    for dataset in reproduction.results:
+        for table, title in TITLES.items():
+            shown.append(rich_table(*_average_cells(reproduction, dataset, table), title=f"{dataset}: {title}"))
+        shown += _letor_summary(reproduction, dataset)
+    return Group(*shown, "averages over folds; ↓ is significantly worse than the best of its table")
+
+
+def _letor_summary(reproduction: Reproduction, dataset: str) -> list[RenderableType]:
+    """RankSVM beside the published figures of SVM-rank, where there are any."""
+    rows = []
+    for table in _letor_tables(dataset):
+        averages = [figure for figure in reproduction.letor_figures(table) if figure.fold == "avg"]
+        rows.append([table.measure, *(figure_text(figure.ours) for figure in averages), figure_text(averages[0].paper)])
+    header = ["LETOR 4.0 measures", *LETOR_SYSTEMS, "SVM-rank (paper)"]
+    return [rich_table(header, rows, title=f"{dataset}: {LETOR_TITLE}")] if rows else []

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankwright.data.paths import atomic_path
+
+Cells: TypeAlias = tuple[list[str], list[list[str]]]  # the head and the rows of a table
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -28,14 +30,15 @@ def json_rows(rows: Iterable[Any]) -> str:
     return "[\n  " + ",\n  ".join(json.dumps(asdict(row)) for row in rows) + "\n]\n"
 
 
-def table_head(names: Sequence[str]) -> list[str]:
-    """The first two lines of a Markdown table: the first column to the left, all others to the right."""
-    return [table_line(names), table_line(["---", *["---:"] * (len(names) - 1)])]
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown: the first column to the left, all others to the right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
 
-def table_line(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
-    return "| " + " | ".join(cells) + " |"
+def figure_text(figure: float | None) -> str:
+    """Four decimals, or a dash for a figure that is not there."""
+    return "–" if figure is None else f"{figure:.4f}"
 
 
 def power_of_two(value: float) -> str:

@@ -1,8 +1,9 @@
-"""What measures say of linear rankers on queries that they were not trained on, and cross-validation."""
+"""What measures say of linear rankers on queries that they were not trained on, and the splits of cross-validation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,38 +43,32 @@ class Judge:
                 values[:, ranker, column] = found[measure]
         return values
 
-    def estimates(self, values: Array) -> list[dict[Measure, Estimate]]:
-        """Means over the queries, and their standard errors, for each ranker."""
-        return [
-            {measure: estimate_of(of_ranker[:, m]) for m, measure in enumerate(self.measures)}
-            for of_ranker in np.moveaxis(values, 1, 0)
-        ]
-
-    def cross_validated(
-        self, queries: AnyQueries, n_folds: int, weights_of: Callable[[int, npt.NDArray[np.bool_]], Array]
-    ) -> Array:
-        """The measures of each query by rankers trained without its fold.
-
-        ``weights_of(fold, mask)`` trains on the queries of a mask; folds are counted from 1.
-        """
-        found: Array | None = None
-        for fold, held_out in folds_of(queries.n_queries, n_folds):
-            values = self.values(queries[held_out], weights_of(fold, ~held_out))
-            found = np.empty((queries.n_queries, *values.shape[1:])) if found is None else found
-            found[held_out] = values
-        assert found is not None
-        return found
+    def estimates(self, values: Array) -> dict[Measure, list[Estimate]]:
+        """For each measure, the mean over the queries and its standard error by each ranker."""
+        by_measure = zip(self.measures, values.transpose(2, 1, 0), strict=True)
+        return {measure: [estimate_of(of_ranker) for of_ranker in of_measure] for measure, of_measure in by_measure}
 
 
-def folds_of(n_queries: int, n_folds: int, seed: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Each fold's number, from 1, and which queries it leaves out, as `fold_of_query` deals them."""
-    if n_queries < 2:
+class Split(NamedTuple):
+    """Queries to train on, queries to judge on, and which of all that are judged the latter are."""
+
+    name: str
+    train: AnyQueries
+    judged: AnyQueries
+    is_judged: npt.NDArray[np.bool_]
+
+
+def splits_of(queries: AnyQueries, n_folds: int, seed: int | None = None) -> Iterator[Split]:
+    """Queries for cross-validation, each fold in turn to be judged, as `fold_of_query` deals them."""
+    if queries.n_queries < 2:
         raise DataError(
             "there is only one query, but cross-validation needs two: name the query of each row by qid, or "
             "give validation queries"
         )
-    fold_of = fold_of_query(n_queries, n_folds, seed)
-    return ((fold + 1, fold_of == fold) for fold in range(min(n_folds, n_queries)))
+    fold_of = fold_of_query(queries.n_queries, n_folds, seed)
+    for fold in range(min(n_folds, queries.n_queries)):
+        left_out = fold_of == fold
+        yield Split(f"fold{fold + 1}", queries[~left_out], queries[left_out], left_out)
 
 
 def fold_of_query(n_queries: int, n_folds: int, seed: int | None = None) -> npt.NDArray[np.intp]:

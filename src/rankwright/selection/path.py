@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.measures.measure import Measure
-from rankwright.selection.search import Estimate, Rule, first_best, within_one_standard_error
+from rankwright.selection.search import Estimate, Rule, choose_by
 
 if TYPE_CHECKING:
     from rankwright.data.frames import Backend
@@ -124,15 +124,16 @@ def all_steps(paths: Sequence[SelectionPath], sizes: frozenset[int]) -> list[tup
     ]
 
 
-def choose(steps: Sequence[tuple[SelectionPath, Step]], measure: Measure | None, rule: Rule) -> int:
-    """The position of the best step, or of the cheapest that is within one standard error of it."""
-    values, lower = [step.deciding(measure) for _, step in steps], measure is None or measure.lower_is_better
-    if rule == "best":
-        return first_best(values, lower)
-    close = within_one_standard_error(values, lower)
-    least = min(steps[position][1].cost for position in close)
-    cheapest = [position for position in close if steps[position][1].cost == least]
-    return cheapest[first_best([values[position] for position in cheapest], lower)]
+def choose(
+    steps: Sequence[tuple[SelectionPath, Step]],
+    measure: Measure | None,
+    rule: Rule,
+    values_of: Callable[[Step], npt.NDArray[np.float64]],
+) -> int:
+    """The position of the best step, or of the cheapest that is as good; ``values_of`` has what decides, by query."""
+    told, costs = [step.deciding(measure) for _, step in steps], [step.cost for _, step in steps]
+    lower = measure is None or measure.lower_is_better
+    return choose_by(rule, told, lambda at: values_of(steps[at][1]), costs, lower)
 
 
 def pareto_front(steps: Sequence[tuple[SelectionPath, Step]], measure: Measure | None) -> tuple[ParetoPoint, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import SEEK_END
+from tempfile import SpooledTemporaryFile
 from typing import Literal
 
 import numpy as np
@@ -24,7 +26,8 @@ from rankwright.types import Array, Columns
 
 # Weights of models that wait for being measured together may take so many bytes, …
 _WAITING_BYTES = 1 << 24
-# … or this share of the limit of memory: then each time takes a reading of the data.
+# … or this share of the limit of memory: then each time takes a reading of the data. So may values that are kept:
+# further ones lie in a file.
 _WAITING_SHARE = 16
 
 # A part, columns, their weights in a model: scores of documents, and what they are held against.
@@ -32,7 +35,10 @@ _Scored = Callable[[Part, Columns, Array], tuple[Array, Judgments]]
 
 
 class Recorder:
-    """Notes steps. Measures are computed for many of them in one reading of the queries."""
+    """Notes steps. Measures are computed for many of them in one reading of the queries.
+
+    Of steps with ``kept_sizes`` features, it keeps for each held-out query the value that decides.
+    """
 
     def __init__(
         self,
@@ -42,12 +48,16 @@ class Recorder:
         convention: Convention,
         *,
         tell_all: bool,
+        kept_sizes: frozenset[int],
     ) -> None:
         self._engine = engine
         self._valid = engine_of(valid) if valid is not None and measures else None
         self._tell_held_out = bool(measures) and (tell_all or valid is None)
         self._measures, self._convention = measures, convention
         self._most_bytes = max(_WAITING_BYTES, (engine.memory or 0) // _WAITING_SHARE)
+        self._kept_sizes, self._kept = kept_sizes, dict[Step, tuple[int, int]]()  # where in the file, how many bytes
+        in_memory = 0 if engine.memory is None else self._most_bytes  # 0: all of them
+        self._file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(in_memory)  # noqa: SIM115 - see close
         self._steps: list[Step] = []
         self._waiting: list[tuple[Step, Array]] = []  # with the weights of its features without each query
 
@@ -67,7 +77,9 @@ class Recorder:
             estimate_of(selected.query_errors),
         )
         self._steps.append(step)
-        if self._measures:
+        if not self._measures:
+            self._keep(step, selected.query_errors)
+        else:
             self._waiting.append((step, selected.held_out_weights() if self._tell_held_out else np.empty((0, 0))))
             if sum(weights.nbytes for _, weights in self._waiting) > self._most_bytes:
                 self._measure()
@@ -84,11 +96,29 @@ class Recorder:
             held_out = self._values(self._engine, _held_out, steps, [weights for _, weights in self._waiting])
             for step, values in zip(steps, held_out, strict=True):
                 step.lqo.update(zip(self._measures, map(estimate_of, values), strict=True))
+                if self._valid is None:
+                    self._keep(step, values[0])
         if steps and self._valid is not None:
             valid = self._values(self._valid, _scored, steps, [step.weights for step in steps])
             for step, values in zip(steps, valid, strict=True):
                 step.valid.update(zip(self._measures, map(estimate_of, values), strict=True))
+                self._keep(step, values[0])
         self._waiting = []
+
+    def _keep(self, step: Step, deciding: Array) -> None:
+        if len(step.selected) in self._kept_sizes:
+            self._kept[step] = self._file.seek(0, SEEK_END), deciding.nbytes
+            self._file.write(deciding.tobytes())
+
+    def values_of(self, step: Step) -> Array:
+        """What decides, for each held-out query, of a step with one of the sizes to be kept."""
+        place, n_bytes = self._kept[step]
+        self._file.seek(place)
+        return np.frombuffer(self._file.read(n_bytes))
+
+    def close(self) -> None:
+        """Forget what was kept."""
+        self._file.close()
 
     def _values(self, engine: Engine, scored: _Scored, steps: list[Step], weights: list[Array]) -> Array:
         """The measures of each query by the model of each step: step × measure × query. A few columns are no pass."""

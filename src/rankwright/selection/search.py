@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.checks import check_choice, check_positive
 from rankwright.errors import ParameterError
-from rankwright.evaluation.per_query import measure_values
-from rankwright.judgments.judgments import Judged, Judgments, judgments_of
-from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure, measures_of
+from rankwright.types import Array
 
 Rule = Literal["best", "one-standard-error"]
 RULES = ("best", "one-standard-error")
+
+_ROUNDING = 1e-9  # of a standard error
 
 
 @dataclass(frozen=True)
@@ -60,17 +59,7 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
-def estimates(
-    scores: npt.NDArray[np.float64], judged: Judgments | Judged, measures: Sequence[Measure], convention: Convention
-) -> dict[Measure, Estimate]:
-    """What each measure says of scores on queries that the ranker has not seen."""
-    if not measures:
-        return {}
-    values = measure_values(scores, judgments_of(judged), measures, convention)
-    return {measure: estimate_of(of_queries) for measure, of_queries in values.items()}
-
-
-def estimate_of(values: npt.NDArray[np.float64]) -> Estimate:
+def estimate_of(values: Array) -> Estimate:
     """The mean over queries, without those that a measure leaves out (NaN), and its standard error."""
     left_out = np.isnan(values)
     counted = values[~left_out] if left_out.any() else values
@@ -88,11 +77,37 @@ def first_best(values: Sequence[Estimate], lower_is_better: bool) -> int:
     return int(np.argmax([_worth(value.mean, lower_is_better) for value in values]))
 
 
-def within_one_standard_error(values: Sequence[Estimate], lower_is_better: bool) -> list[int]:
-    """The positions whose means are at most one standard error (of the best) from the best."""
-    best = values[first_best(values, lower_is_better)]
-    least = _worth(best.mean, lower_is_better) - (best.standard_error if np.isfinite(best.standard_error) else 0)
-    return [position for position, value in enumerate(values) if _worth(value.mean, lower_is_better) >= least]
+def choose_by(
+    rule: Rule,
+    estimates: Sequence[Estimate],
+    values_of: Callable[[int], Array],
+    costs: Sequence[float] | Array,
+    lower_is_better: bool,
+) -> int:
+    """The position of the best model, or by the one-standard-error rule of the cheapest that is as good.
+
+    If several are as cheap, it is the best of these. ``values_of`` gives what the estimate of a model is made of, a
+    value for each held-out query. Only the one-standard-error rule asks for it, model by model until one is as good.
+    """
+    best = first_best(estimates, lower_is_better)
+    if rule == "best":
+        return best
+    worth = [_worth(estimate.mean, lower_is_better) for estimate in estimates]
+    cheapest_first = sorted(range(len(worth)), key=lambda at: (costs[at], -worth[at]))
+    of_best = values_of(best)
+    as_good = (at for at in cheapest_first if is_as_good(estimate_of(values_of(at) - of_best), lower_is_better))
+    return next(as_good, cheapest_first[0])  # where no query counts, nothing tells models apart
+
+
+def is_as_good(difference: Estimate, lower_is_better: bool) -> bool:
+    """Whether a model that differs from the best by so much, query by query, is within one standard error of it.
+
+    Queries differ in difficulty far more than models do. That both ranked the same queries takes this out: the standard
+    error of the best mean alone would call models as good that are clearly worse. A single query has no standard error:
+    then only what is no worse is as good. If all queries but one are alike, the difference is just one standard error.
+    """
+    mean, error = difference
+    return (mean if lower_is_better else -mean) <= (error * (1 + _ROUNDING) if math.isfinite(error) else 0.0)
 
 
 def _worth(mean: float, lower_is_better: bool) -> float:
@@ -116,7 +131,7 @@ def optional_measures(measures: Any) -> tuple[Measure, ...]:
     return measures_of(measures)
 
 
-def checked_alphas(alpha: Any, grid: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def checked_alphas(alpha: Any, grid: Array) -> Array:
     """The values of λ to fit, in ascending order: one, those of a search, or the estimator's grid."""
     if isinstance(alpha, Search):
         return np.unique(_positive(grid if alpha.values is None else alpha.values, alpha))
@@ -124,12 +139,12 @@ def checked_alphas(alpha: Any, grid: npt.NDArray[np.float64]) -> npt.NDArray[np.
     return np.array([alpha], np.float64)
 
 
-def given_alphas(alphas: Any) -> npt.NDArray[np.float64]:
+def given_alphas(alphas: Any) -> Array:
     """Values of λ that a caller lists, as listed."""
     return _positive(alphas, alphas)
 
 
-def _positive(values: Any, told: Any) -> npt.NDArray[np.float64]:
+def _positive(values: Any, told: Any) -> Array:
     try:
         alphas = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -27,9 +27,6 @@ _NEWTON_PART = 0.02
 # The planes are made sharper while they leave less of the gap open than this part, and by how much at most at a time.
 _SHARPENING, _MOST_SHARPENING = 0.4, 0.05
 _MOST_NEWTON_STEPS = 30
-# Every step far from the minimum makes rounding a few times larger. After more steps than this, Newton's method goes on
-# to where this part of what would be enough is left: the end then depends on the planes, and no longer on the way.
-_LONG_WAY, _POLISHED = 8, 1e-8
 # Planes that are lower than this part of the gap, shared among queries, tell nothing new.
 _NEWS = 0.01
 # Dual ascent ends where its gap is this part of the objective: Newton's method goes on from there.
@@ -94,9 +91,9 @@ def _minimise_softened(
     planes.set_heights(weights)
     tallest = planes.tallest()
     value = planes.soften(0.0, temperature) + objective.penalty(weights)
-    for taken in range(_MOST_NEWTON_STEPS):
+    for _ in range(_MOST_NEWTON_STEPS):
         gradient = alpha * (weights - center) + planes.combined()
-        if float(gradient @ gradient) <= 2 * alpha * enough * (_POLISHED if taken > _LONG_WAY else 1.0):
+        if float(gradient @ gradient) <= 2 * alpha * enough:
             break
         hessian = planes.curvature() / temperature
         objective.check_finite(float(np.trace(hessian)))

@@ -1,6 +1,7 @@
 """Compiled loops over planes that are kept as numbers for documents (see `document_planes`).
 
-Features are a matrix ``x`` or CSR (data, indices, indptr); the others are None.
+Features are a matrix x, or data, indices and indptr of CSR, and the rows of documents; what there is not is None.
+``known`` is where queries begin, and what `plane_kernels` knows of planes, with coefficients of documents for vectors.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from rankwright.data.product_kernels import (
     sparse_scores,
 )
 from rankwright.machine.compile import kernel
-from rankwright.solvers.plane_kernels import ROUNDING, ascend_query, has_idle, keep_active, place_for
+from rankwright.solvers.plane_kernels import NO_ROOM, NONE, ROUNDING, ascend_query, claim_place, keep_active
+
+Features = tuple[Any, Any, Any, Any, Any]
 
 
 @kernel
@@ -42,7 +45,7 @@ def _add_transposed(
 
 
 @kernel
-def _clear(indices: Any, indptr: Any, rows: Any, begin: int, end: int, vector: Any) -> None:
+def _clear(x: Any, data: Any, indices: Any, indptr: Any, rows: Any, begin: int, end: int, vector: Any) -> None:
     """Zeros for the features that documents begin … end − 1 have."""
     if indptr is None:
         for f in range(len(vector)):
@@ -64,52 +67,32 @@ def _height(margin: float, coefficients: Any, scores: Any, begin: int, end: int)
 
 @kernel
 def add_planes(
-    first: int,
-    last: int,
-    x: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    rows: Any,
-    offsets: Any,
-    scores: Any,
-    new_coefficients: Any,
-    new_margins: Any,
-    new_heights: Any,
-    least: float,
-    coefficients: Any,
-    margins: Any,
-    duals: Any,
-    gram: Any,
-    counts: Any,
-    idle: Any,
-    rooms: Any,
-    vector: Any,
-    products: Any,
+    first: int, last: int, features: Features, new: Any, least: float, known: Any, uses: Any, room: Any
 ) -> int:
-    """As `plane_kernels.add_planes`. ``vector`` has a zero for each feature, in the end again."""
+    """As `plane_kernels.add_planes`, where ``new`` has scores besides.
+
+    ``room`` has a zero for each feature, in the end again, and a number for each document.
+    """
+    scores, new_coefficients, new_margins, new_heights = new
+    offsets, coefficients, margins, duals, gram, counts = known
+    vector, products = room
     for q in range(first, last):
-        begin, end, count = offsets[q], offsets[q + 1], counts[q]
+        begin, end = offsets[q], offsets[q + 1]
         highest = 0.0
-        for i in range(1, count):
+        for i in range(1, counts[q]):
             highest = max(highest, _height(margins[q, i], coefficients[i], scores, begin, end))
         is_new = new_heights[q] - highest > max(least, ROUNDING * new_heights[q])
-        if is_new and count >= rooms[q] and not has_idle(duals[q], count):
-            rooms[q] += rooms[q] // 2
-        if rooms[q] > len(coefficients):
+        place = claim_place(q, is_new, len(coefficients), duals, counts, uses)
+        if place == NO_ROOM:
             return q
-        for i in range(1, count):
-            idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
-        if not is_new:
+        if place == NONE:
             continue
-        place = place_for(duals[q], idle[q], count, rooms[q])
-        counts[q] = max(count, place + 1)
         for d in range(begin, end):
             coefficients[place, d] = new_coefficients[d]
-        margins[q, place], duals[q, place], idle[q, place] = new_margins[q], 0.0, 0
-        _add_transposed(x, data, indices, indptr, rows, coefficients[place], begin, end, vector)
-        _scores(x, data, indices, indptr, rows, vector, begin, end, products)
-        _clear(indices, indptr, rows, begin, end, vector)
+        margins[q, place] = new_margins[q]
+        _add_transposed(*features, coefficients[place], begin, end, vector)
+        _scores(*features, vector, begin, end, products)
+        _clear(*features, begin, end, vector)
         gram[q, place, 0], gram[q, 0, place] = 0.0, 0.0
         for i in range(1, counts[q]):
             gram[q, place, i] = _height(0.0, coefficients[i], products, begin, end)
@@ -118,10 +101,9 @@ def add_planes(
 
 
 @kernel
-def drop_idle(
-    most: int, offsets: Any, coefficients: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any
-) -> None:
+def drop_idle(most: int, known: Any, idle: Any) -> None:
     """As `plane_kernels.drop_idle`."""
+    offsets, coefficients, margins, duals, gram, counts = known
     kept = np.empty(len(coefficients), np.int64)
     for q in range(len(counts)):
         counts[q] = keep_active(most, margins[q], duals[q], gram[q], counts[q], idle[q], kept)
@@ -133,26 +115,11 @@ def drop_idle(
 
 @kernel
 def ascend(
-    order: Any,
-    alpha: float,
-    least: float,
-    most_steps: int,
-    weights: Any,
-    x: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    rows: Any,
-    offsets: Any,
-    coefficients: Any,
-    margins: Any,
-    duals: Any,
-    gram: Any,
-    counts: Any,
-    scores: Any,
-    change: Any,
+    order: Any, alpha: float, least: float, most_steps: int, weights: Any, features: Features, known: Any, room: Any
 ) -> float:
-    """As `plane_kernels.ascend`; ``scores`` and ``change`` are room, with a number for each document."""
+    """As `plane_kernels.ascend`; ``room`` has two numbers for each document."""
+    offsets, coefficients, margins, duals, gram, counts = known
+    scores, change = room
     capacity = len(coefficients)
     height, moved = np.empty(capacity), np.empty(capacity)
     gap = 0.0
@@ -160,7 +127,7 @@ def ascend(
         begin, end, count = offsets[q], offsets[q + 1], counts[q]
         if count == 1:
             continue
-        _scores(x, data, indices, indptr, rows, weights, begin, end, scores)
+        _scores(*features, weights, begin, end, scores)
         height[0], moved[0] = 0.0, 0.0
         highest, mean = 0.0, 0.0
         for i in range(1, count):
@@ -176,15 +143,14 @@ def ascend(
             change[d] = 0.0
             for i in range(1, count):
                 change[d] -= moved[i] / alpha * coefficients[i, d]
-        _add_transposed(x, data, indices, indptr, rows, change, begin, end, weights)
+        _add_transposed(*features, change, begin, end, weights)
     return gap
 
 
 @kernel
-def mixed_coefficients(
-    offsets: Any, coefficients: Any, duals: Any, counts: Any, first: int, last: int, out: Any
-) -> None:
+def mixed_coefficients(known: Any, first: int, last: int, out: Any) -> None:
     """Σ d_i c_i of each document of queries first … last − 1."""
+    offsets, coefficients, _, duals, _, counts = known
     for q in range(first, last):
         for d in range(offsets[q], offsets[q + 1]):
             out[d] = 0.0

@@ -6,11 +6,11 @@ numbers as there are documents for each plane of a query.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
 from rankwright.data.part import Part
-from rankwright.data.state import State
 from rankwright.solvers import document_plane_kernels as kernels
 from rankwright.solvers.planes import MOST_STEPS, FeaturePlanes, Order, Planes, make_room
 from rankwright.solvers.structured_objective import StructuredObjective
@@ -37,8 +37,8 @@ class DocumentPlanes(Planes):
         new = (state["found.scores"], state["found.gradient"], state["found.pulls"], state["found.values"])
         room = (np.zeros(part.n_features), _room(part)[0])
         while True:
-            known = (*_known(state), state["planes.idle"], state["planes.rooms"])
-            first = kernels.add_planes(first, last, *part.products.parts(), part.offsets, *new, least, *known, *room)
+            uses = (state["planes.idle"], state["planes.rooms"])
+            first = kernels.add_planes(first, last, part.products.parts(), new, least, _known(part), uses, room)
             if first >= last:
                 return
             make_room(state)
@@ -48,8 +48,8 @@ class DocumentPlanes(Planes):
     @staticmethod
     def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
         """Reads the features of the queries."""
-        known = (*part.products.parts(), part.offsets, *_known(part.state))
-        gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *known, *_room(part))
+        known = (part.products.parts(), _known(part), _room(part))
+        gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *known)
         return gap
 
     def add(self, weights: Array, first: int, last: int, least: float) -> None:
@@ -58,8 +58,7 @@ class DocumentPlanes(Planes):
 
     def drop_idle(self, rounds: int) -> None:
         """Moves the others together."""
-        state = self._part.state
-        kernels.drop_idle(rounds, self._part.offsets, *_known(state), state["planes.idle"])
+        kernels.drop_idle(rounds, _known(self._part), self._part.state["planes.idle"])
 
     def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Reads the features of the queries."""
@@ -74,23 +73,18 @@ class DocumentPlanes(Planes):
 
     def combined(self) -> Array:
         """v = Xᵀ(Σ d_i c_i)."""
-        part, mixed = self._part, _room(self._part)[1]
-        coefficients, _, duals, _, counts = _known(part.state)
+        part, mixed, known = self._part, _room(self._part)[1], _known(self._part)
         self._engine.passes += 1
-
-        def mix(first: int, last: int) -> None:
-            kernels.mixed_coefficients(part.offsets, coefficients, duals, counts, first, last, mixed)
-
-        part.over_runs(mix)
+        part.over_runs(lambda first, last: kernels.mixed_coefficients(known, first, last, mixed))
         return part.sum_over_runs(
             lambda first, last, out: part.products.add_transposed(first, last, mixed, out), (part.n_features,)
         )
 
 
-def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int64]]:
+def _known(part: Part) -> tuple[Any, ...]:
+    """What is known of planes, as kernels take it."""
     names = ("coefficients", "margins", "duals", "gram", "counts")
-    coefficients, margins, duals, gram, counts = (state[f"planes.{name}"] for name in names)
-    return coefficients, margins, duals, gram, counts
+    return (part.offsets, *(part.state[f"planes.{name}"] for name in names))
 
 
 def _room(part: Part) -> tuple[Array, Array]:

@@ -18,9 +18,10 @@ import numpy as np
 from rankwright.losses.phi import huber_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
-from rankwright.solvers.solved import AfterStep, Solved, why_ended
+from rankwright.solvers.solved import Goal, Solved, why_ended
 from rankwright.types import Array
 
+MOST_STEPS = 500
 # With h = 1 and a unit margin, tied pairs (all of them, at w = 0) are still where the smoothed hinge curves.
 FIRST_HALF_WIDTH = 1.0
 _LEAST_SHARPENING, _MOST_SHARPENING = 0.5, 0.02
@@ -32,18 +33,13 @@ _LEAST_HALF_WIDTH = 1e-12
 
 
 def minimise_hinge(
-    objective: LinearObjective,
-    start: Array,
-    tolerance: float,
-    *,
-    most_steps: int,
-    half_width: float = FIRST_HALF_WIDTH,
-    after_step: AfterStep | None = None,
+    objective: LinearObjective, start: Array, goal: Goal, half_width: float = FIRST_HALF_WIDTH
 ) -> Solved:
-    """Minimise until value − bound ≤ tolerance · value; ``after_step`` sees weights, value and bound of each step.
+    """Minimise until value − bound ≤ tol · value.
 
     How sharp the corner was in the end is what it knows: a good beginning for a λ nearby.
     """
+    tolerance, most_steps, after_step = goal.tol, goal.most_steps or MOST_STEPS, goal.after_step
     seen = _Seen(start)
     weights, steps, stopped = start, 0, False
 

@@ -10,14 +10,14 @@ from sklearn.utils import check_random_state
 from rankwright.errors import ParameterError
 from rankwright.losses.loss import Loss
 from rankwright.losses.phi import huber_hinge
-from rankwright.solvers.hinge import FIRST_HALF_WIDTH, minimise_hinge
+from rankwright.solvers.hinge import FIRST_HALF_WIDTH, MOST_STEPS, minimise_hinge
 from rankwright.solvers.linear_objective import LinearObjective, LinearPoint
 from rankwright.solvers.newton import newton
 from rankwright.solvers.sgd import Stream
 from rankwright.solvers.solved import Goal, Solved, Solver, why_ended
 from rankwright.types import Array
 
-_MOST_STEPS, _MOST_EPOCHS = 500, 50
+_MOST_EPOCHS = 50
 # How far down the gradient goes before a start is good enough.
 _START_TOLERANCE, _START_STEPS = 0.1, 5
 # A smoothed hinge for the next λ begins so much wider than the last one ended.
@@ -38,10 +38,7 @@ def solve_by_newton(objective: LinearObjective, start: Array, goal: Goal, known:
     if objective.loss.is_smooth:
         return _smooth(objective, start, goal, is_first=known is None)
     half_width = FIRST_HALF_WIDTH if known is None else min(FIRST_HALF_WIDTH, _WIDER * known)
-    steps = goal.most_steps or _MOST_STEPS
-    return minimise_hinge(
-        objective, start, goal.tol, most_steps=steps, half_width=half_width, after_step=goal.after_step
-    )
+    return minimise_hinge(objective, start, goal, half_width)
 
 
 def _smooth(objective: LinearObjective, start: Array, goal: Goal, *, is_first: bool) -> Solved:
@@ -58,7 +55,7 @@ def _smooth(objective: LinearObjective, start: Array, goal: Goal, *, is_first: b
         if better is not None:
             first, steps = better, 1
             after_step(first)
-    most_steps = (goal.most_steps or _MOST_STEPS) - steps
+    most_steps = (goal.most_steps or MOST_STEPS) - steps
     solved = newton(objective, first, done, most_steps=most_steps, after_step=after_step)
     return solved._replace(steps=steps + solved.steps)
 

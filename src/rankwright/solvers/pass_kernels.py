@@ -23,22 +23,14 @@ def _block_end(offsets: Any, first: int, last: int, documents: int) -> int:
 
 @kernel
 def gradient_pass(
-    x: Any,
-    rows: Any,
-    documents: int,
-    first: int,
-    last: int,
-    weights: Any,
-    shift: Any,
-    scores: Any,
-    offsets: Any,
-    z: Any,
-    order: Any,
-    gradient: Any,
-    evaluated: Any,
-    out: Any,
+    features: Any, first: int, last: int, weights: Any, shift: Any, place: Any, evaluated: Any, out: Any
 ) -> None:
-    """Xw, the loss and its gradient g at these scores, and Xᵀg added to ``out``, for queries first … last − 1."""
+    """Xw, the loss and its gradient g at these scores, and Xᵀg added to ``out``, for queries first … last − 1.
+
+    ``features`` are X, the rows of documents, where queries begin, and how many documents to take at a time.
+    """
+    x, rows, offsets, documents = features
+    scores, z, order, gradient = place
     no_second_keys = np.empty(0)
     while first < last:
         stop = _block_end(offsets, first, last, documents)
@@ -55,19 +47,10 @@ def gradient_pass(
 
 @kernel
 def curvature_pass(
-    x: Any,
-    rows: Any,
-    documents: int,
-    first: int,
-    last: int,
-    direction: Any,
-    offsets: Any,
-    along: Any,
-    bent: Any,
-    curved: Any,
-    out: Any,
+    features: Any, first: int, last: int, direction: Any, along: Any, bent: Any, curved: Any, out: Any
 ) -> None:
     """Xd, the loss's Hessian times that, and Xᵀ times that added to ``out``, for queries first … last − 1."""
+    x, rows, offsets, documents = features
     while first < last:
         stop = _block_end(offsets, first, last, documents)
         begin, end = offsets[first], offsets[stop]

@@ -80,18 +80,19 @@ class DensePairPasses(Passes):
     def __init__(self, part: Part, losses: PairLosses) -> None:
         super().__init__(part, losses)
         self._pairs = losses
-        self._x = (part.x, part.rows, max(1, _BYTES_PER_BLOCK // (part.x.itemsize * part.n_features)))
+        at_a_time = max(1, _BYTES_PER_BLOCK // (part.x.itemsize * part.n_features))
+        self._x = (part.x, part.rows, losses.offsets, at_a_time)
         self._shift = np.zeros(0) if losses.shift is None else losses.shift
 
     def _add_gradient(self, first: int, last: int, weights: Array, place: Place, out: Array) -> None:
         point = place.losses
-        sorting = (self._pairs.offsets, point.kept["z"], point.kept["order"], point.gradient)
+        written = (place.scores, point.kept["z"], point.kept["order"], point.gradient)
         evaluated = self._pairs.evaluated(point)
-        pass_kernels.gradient_pass(*self._x, first, last, weights, self._shift, place.scores, *sorting, evaluated, out)
+        pass_kernels.gradient_pass(self._x, first, last, weights, self._shift, written, evaluated, out)
 
     def _add_curvature(self, first: int, last: int, point: Point, direction: Array, out: Array) -> None:
-        curved, offsets = self._pairs.curved(point), self._pairs.offsets
-        pass_kernels.curvature_pass(*self._x, first, last, direction, offsets, self._along, self._bent, curved, out)
+        curved = self._pairs.curved(point)
+        pass_kernels.curvature_pass(self._x, first, last, direction, self._along, self._bent, curved, out)
 
 
 def passes_of(part: Part, losses: QueryLosses) -> Passes:

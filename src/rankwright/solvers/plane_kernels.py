@@ -1,4 +1,8 @@
-"""Compiled loops over the planes of queries (see `planes`): what they say of some weights, and dual ascent on them."""
+"""Compiled loops over the planes of queries (see `planes`): what they say of some weights, and dual ascent on them.
+
+``known`` is what is known of planes: their vectors, margins, dual variables, products of their vectors, and numbers.
+``uses`` are for how many calls each has been idle, without a dual variable, and how many a query has room for.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.data.exact_sums import add_exactly, add_row_exactly
 from rankwright.machine.compile import kernel, summing_kernel
 
 # Dual variables of a smoothed maximum that are smaller than this, as a part of the largest, count as 0.
 _NEGLIGIBLE = 1e-9
 # A plane that is higher than others by less than this part of its height may be one of them, but for rounding.
 ROUNDING = 1e-12
+NONE, NO_ROOM = -1, -2
 
 
 @summing_kernel
@@ -49,20 +55,9 @@ def slopes(direction: Any, vectors: Any, counts: Any, first: int, last: int, out
 
 
 @kernel
-def has_idle(duals: Any, count: int) -> bool:
-    """Whether some plane of a query has no dual variable."""
-    n_idle = 0
-    for i in range(1, count):
-        n_idle += duals[i] == 0.0
-    return n_idle > 0
-
-
-@kernel
-def place_for(duals: Any, idle: Any, count: int, room: int) -> int:
-    """Where a query's next plane goes: behind the others, else in place of the one that has been idle for longest."""
-    if count < room:
-        return count
-    place, longest = -1, 0
+def _idlest(duals: Any, idle: Any, count: int) -> int:
+    """The plane of a query that has been idle for longest, or NONE if all have dual variables."""
+    place, longest = NONE, -1
     for i in range(1, count):
         if duals[i] == 0.0 and idle[i] > longest:
             place, longest = i, idle[i]
@@ -70,47 +65,51 @@ def place_for(duals: Any, idle: Any, count: int, room: int) -> int:
 
 
 @kernel
-def add_planes(
-    first: int,
-    last: int,
-    weights: Any,
-    new_vectors: Any,
-    new_margins: Any,
-    new_heights: Any,
-    least: float,
-    vectors: Any,
-    margins: Any,
-    duals: Any,
-    gram: Any,
-    counts: Any,
-    idle: Any,
-    rooms: Any,
-) -> int:
+def claim_place(q: int, is_new: bool, places: int, duals: Any, counts: Any, uses: Any) -> int:
+    """Where a query's new plane goes, NONE if there is none, or NO_ROOM if there must be more ``places`` first.
+
+    It goes behind the others, or where there is no room in place of an idle one; if none is, there will be more room.
+    """
+    idle, rooms = uses
+    count = place = counts[q]
+    if is_new and count >= rooms[q]:
+        place = _idlest(duals[q], idle[q], count)
+        if place == NONE:
+            place = count
+            rooms[q] += rooms[q] // 2
+    if rooms[q] > places:
+        return NO_ROOM
+    for i in range(1, count):
+        idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
+    if not is_new:
+        return NONE
+    counts[q] = max(count, place + 1)
+    duals[q, place], idle[q, place] = 0.0, 0
+    return place
+
+
+@kernel
+def add_planes(first: int, last: int, weights: Any, new: Any, least: float, known: Any, uses: Any) -> int:
     """Add the new plane of each query that is higher than all it has by more than ``least``.
 
-    A query that has as many as ``rooms`` says gives up an idle one, or gets more room if none is. Returns the query to
-    go on with when the arrays have been made larger, or ``last``. ``idle`` counts for how many calls a plane has had no
-    dual variable.
+    ``new`` are vectors, margins and heights. A query that has as many as it has room for gives up an idle one, or gets
+    more room if none is. Returns the query to go on with when the arrays have been made larger, or ``last``.
     """
+    new_vectors, new_margins, new_heights = new
+    vectors, margins, duals, gram, counts = known
     for q in range(first, last):
-        count = counts[q]
         highest = 0.0
-        for i in range(1, count):
+        for i in range(1, counts[q]):
             highest = max(highest, margins[q, i] + dot(weights, vectors[q, i]))
         is_new = new_heights[q] - highest > max(least, ROUNDING * new_heights[q])
-        if is_new and count >= rooms[q] and not has_idle(duals[q], count):
-            rooms[q] += rooms[q] // 2
-        if rooms[q] > vectors.shape[1]:
+        place = claim_place(q, is_new, vectors.shape[1], duals, counts, uses)
+        if place == NO_ROOM:
             return q
-        for i in range(1, count):
-            idle[q, i] = 0 if duals[q, i] > 0.0 else idle[q, i] + 1
-        if not is_new:
+        if place == NONE:
             continue
-        place = place_for(duals[q], idle[q], count, rooms[q])
-        counts[q] = max(count, place + 1)
         for f in range(len(weights)):
             vectors[q, place, f] = new_vectors[q, f]
-        margins[q, place], duals[q, place], idle[q, place] = new_margins[q], 0.0, 0
+        margins[q, place] = new_margins[q]
         gram[q, place, 0], gram[q, 0, place] = 0.0, 0.0
         for i in range(1, counts[q]):
             gram[q, place, i] = dot(vectors[q, place], vectors[q, i])
@@ -142,8 +141,9 @@ def keep_active(most: int, margins: Any, duals: Any, gram: Any, count: int, idle
 
 
 @kernel
-def drop_idle(most: int, vectors: Any, margins: Any, duals: Any, gram: Any, counts: Any, idle: Any) -> None:
+def drop_idle(most: int, known: Any, idle: Any) -> None:
     """Forget the planes that have been idle for more than ``most`` rounds, and move the others together."""
+    vectors, margins, duals, gram, counts = known
     kept = np.empty(vectors.shape[1], np.int64)
     for q in range(len(counts)):
         counts[q] = keep_active(most, margins[q], duals[q], gram[q], counts[q], idle[q], kept)
@@ -186,19 +186,9 @@ def ascend_query(
 
 
 @kernel
-def ascend(
-    order: Any,
-    alpha: float,
-    least: float,
-    most_steps: int,
-    weights: Any,
-    vectors: Any,
-    margins: Any,
-    duals: Any,
-    gram: Any,
-    counts: Any,
-) -> float:
+def ascend(order: Any, alpha: float, least: float, most_steps: int, weights: Any, known: Any) -> float:
     """Dual ascent on these queries, one after the other; ``weights`` follow. Returns the sum of their gaps before."""
+    vectors, margins, duals, gram, counts = known
     capacity = vectors.shape[1]
     height, moved = np.empty(capacity), np.empty(capacity)
     gap = 0.0
@@ -222,20 +212,39 @@ def ascend(
 
 
 @kernel
-def combine(vectors: Any, duals: Any, counts: Any, first: int, last: int, out: Any) -> None:
-    """Add Σ d_i v_i over the planes of queries first … last − 1."""
+def combine(vectors: Any, duals: Any, counts: Any, first: int, last: int, total: Any) -> None:
+    """Add Σ d_i v_i over the planes of queries first … last − 1 to exact sums: of each query, then of all."""
+    sums, lost, own = total[0].copy(), total[1].copy(), np.empty(total.shape[1])
     for q in range(first, last):
+        own[:] = 0.0
         for i in range(1, counts[q]):
             if duals[q, i] != 0.0:
-                add_scaled(duals[q, i], vectors[q, i], out)
+                add_scaled(duals[q, i], vectors[q, i], own)
+        add_row_exactly(own, sums, lost)
+    total[0], total[1] = sums, lost
 
 
 @kernel
-def soft_maximum(
-    height: Any, slope: Any, step: float, temperature: float, counts: Any, first: int, last: int, duals: Any
-) -> float:
-    """Σ_q T log Σ_i exp(h_i/T) at h = height + step · slope, over a query's planes; its derivatives are the duals."""
-    total = 0.0
+def add_largest_squares(vectors: Any, counts: Any, first: int, last: int, out: Any) -> None:
+    """Add the largest v_f² among the planes of each query, feature by feature."""
+    own = np.zeros(len(out))
+    for q in range(first, last):
+        own[:] = 0.0
+        for i in range(1, counts[q]):
+            for f in range(len(own)):
+                own[f] = max(own[f], vectors[q, i, f] * vectors[q, i, f])
+        for f in range(len(own)):
+            out[f] += own[f]
+
+
+@kernel
+def add_soft_maxima(line: Any, counts: Any, first: int, last: int, duals: Any, total: Any) -> None:
+    """Add Σ_q T log Σ_i exp(h_i/T) over a query's planes to an exact sum; its derivatives are the duals.
+
+    The line is height, slope, step and T: h = height + step · slope.
+    """
+    height, slope, step, temperature = line
+    sums, lost = total[0], total[1]
     for q in range(first, last):
         highest = 0.0
         for i in range(1, counts[q]):
@@ -249,15 +258,17 @@ def soft_maximum(
             weight += duals[q, i]
         for i in range(counts[q]):
             duals[q, i] /= weight
-        total += highest + temperature * np.log(weight)
-    return total
+        add_exactly(highest + temperature * np.log(weight), 0, sums, lost)
 
 
 @kernel
-def hessian_rows(vectors: Any, duals: Any, counts: Any, first: int, last: int, mean: Any, rows: Any) -> Any:
+def hessian_rows(
+    vectors: Any, duals: Any, counts: Any, first: int, last: int, rounding: Any, mean: Any, rows: Any
+) -> Any:
     """√d_i (v_i − Σ d_j v_j) of each plane: the Hessian of the soft maximum is the sum of their squares, over T.
 
-    Fills ``rows`` as far as whole queries fit; returns how many there are, and the query to go on with.
+    Fills ``rows`` as far as whole queries fit; returns how many there are, and the query to go on with. Adding and
+    taking off ``rounding``, which is large, leaves multiples of a power of two.
     """
     used = 0
     for q in range(first, last):
@@ -277,6 +288,7 @@ def hessian_rows(vectors: Any, duals: Any, counts: Any, first: int, last: int, m
             if duals[q, i] > _NEGLIGIBLE:
                 root = np.sqrt(duals[q, i])
                 for f in range(len(mean)):
-                    rows[used, f] = root * ((vectors[q, i, f] if i > 0 else 0.0) - mean[f])
+                    number = root * ((vectors[q, i, f] if i > 0 else 0.0) - mean[f])
+                    rows[used, f] = (number + rounding[f]) - rounding[f]
                 used += 1
     return used, last

@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.exact_sums import ExactSums, exact_sum
 from rankwright.data.part import Part
 from rankwright.data.state import State, changes_state
 from rankwright.solvers import plane_kernels as kernels
@@ -104,14 +105,14 @@ class Planes(ABC):
         """v = Σ d_i v_i."""
 
     def mean_size(self) -> float:
-        """The mean of ‖v‖² over the first plane of each query that has one."""
+        """The mean of ‖v‖² over the first plane of each query that has one, the same bits however parts are cut."""
         total, n_queries = self._engine.sum_of_states(_sizes)
-        return float(total / n_queries) if n_queries else 0.0
+        return total.total / n_queries if n_queries else 0.0
 
     def bound(self, combined: Array, alpha: float, center: Array) -> float:
         """D, the lower bound that the dual variables give; ``combined`` is their v."""
-        margins = float(self._engine.sum_of_states(_met_margins))
-        return margins + float(center @ combined) - float(combined @ combined) / (2 * alpha)
+        margins: ExactSums = self._engine.sum_of_states(_met_margins)
+        return margins.total + float(center @ combined) - float(combined @ combined) / (2 * alpha)
 
 
 class FeaturePlanes(Planes):
@@ -151,14 +152,15 @@ class FeaturePlanes(Planes):
 
     def combined(self) -> Array:
         """v = Σ d_i v_i."""
-        combined: Array = self._engine.sum_of_states(_combine, self._shape)
-        return combined
+        combined: ExactSums = self._engine.sum_of_states(_combine)
+        return combined.values
 
     # The soft maximum of the planes
 
     def set_heights(self, weights: Array) -> None:
         """Note b_i + v_iᵀw of each plane: lines begin there."""
         self._engine.each_state(_set_heights, weights)
+        self._rounding = _rounding(self._engine.sum_of_states(_largest_squares, self._shape))
 
     def set_slopes(self, direction: Array) -> tuple[float, float]:
         """Note v_iᵀd of each plane; returns the largest of all heights, and of all slopes, whatever their sign."""
@@ -171,11 +173,16 @@ class FeaturePlanes(Planes):
 
     def soften(self, step: float, temperature: float) -> float:
         """Σ_q T log Σ_i exp(h_i/T), h = heights + step · slopes; the dual variables become its derivatives."""
-        return float(self._engine.sum_of_states(_soften, step, temperature))
+        total: ExactSums = self._engine.sum_of_states(_soften, step, temperature)
+        return total.total
 
     def curvature(self) -> Array:
-        """T times the Hessian of the soft maximum at the dual variables."""
-        curvature: Array = self._engine.sum_of_states(_curvature, 2 * self._shape)
+        """T times the Hessian of the soft maximum at the dual variables.
+
+        It is a sum of squares of rows. These are rounded so that all their products are multiples of a power of two,
+        and the sums of so few digits that nothing is rounded any more: in whatever order they are added.
+        """
+        curvature: Array = self._engine.sum_of_states(_curvature, self._rounding)
         return curvature
 
     def tallest(self) -> float:
@@ -184,7 +191,8 @@ class FeaturePlanes(Planes):
 
     def log_counts(self) -> float:
         """Σ_q log of the number of planes."""
-        return float(self._engine.sum_of_states(_log_counts))
+        total: ExactSums = self._engine.sum_of_states(_log_counts)
+        return total.total
 
 
 @changes_state
@@ -253,19 +261,20 @@ def _forget_duals(state: State) -> None:
     state["planes.duals"][:, 0] = 1.0
 
 
-def _sizes(state: State) -> tuple[float, int]:
+def _sizes(state: State) -> tuple[ExactSums, int]:
     sizes = state["planes.gram"][state["planes.counts"] > 1, 1, 1]
-    return float(sizes.sum()), len(sizes)
+    return exact_sum(sizes), len(sizes)
 
 
-def _met_margins(state: State) -> float:
-    return float(np.vdot(state["planes.duals"], state["planes.margins"]))
+def _met_margins(state: State) -> ExactSums:
+    return exact_sum(state["planes.duals"] * state["planes.margins"])
 
 
 def _add(state: State, weights: Array, first: int, last: int, least: float) -> None:
     new = (state["found.vectors"], state["found.pulls"], state["found.values"])
     while True:
-        first = kernels.add_planes(first, last, weights, *new, least, *_known(state), *_uses(state))
+        uses = (state["planes.idle"], state["planes.rooms"])
+        first = kernels.add_planes(first, last, weights, new, least, _known(state), uses)
         if first >= last:
             return
         make_room(state)
@@ -281,17 +290,13 @@ def _known(state: State) -> tuple[Array, Array, Array, Array, npt.NDArray[np.int
     return vectors, margins, duals, state["planes.gram"], state["planes.counts"]
 
 
-def _uses(state: State) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return state["planes.idle"], state["planes.rooms"]
-
-
 @changes_state
 def _drop_idle(state: State, rounds: int) -> None:
-    kernels.drop_idle(rounds, *_known(state), state["planes.idle"])
+    kernels.drop_idle(rounds, _known(state), state["planes.idle"])
 
 
 def _ascend(state: State, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
-    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *_known(state))
+    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, _known(state))
     return gap
 
 
@@ -304,10 +309,10 @@ def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, l
     return Ascent(weights, weights, carried.gap + gap)
 
 
-def _combine(state: State, shape: tuple[int, ...]) -> Array:
+def _combine(state: State) -> ExactSums:
     vectors, _, duals, _, counts = _known(state)
-    return state.sum_over_runs(
-        lambda first, last, out: kernels.combine(vectors, duals, counts, first, last, out), shape
+    return state.exact_sums_over_runs(
+        lambda first, last, total: kernels.combine(vectors, duals, counts, first, last, total.arrays), vectors.shape[2]
     )
 
 
@@ -332,32 +337,46 @@ def _move(state: State, step: float) -> None:
 
 
 @changes_state
-def _soften(state: State, step: float, temperature: float) -> float:
+def _soften(state: State, step: float, temperature: float) -> ExactSums:
     line = (state["planes.heights"], state["planes.slopes"], step, temperature)
     counts, duals = state["planes.counts"], state["planes.duals"]
-
-    def add(first: int, last: int, out: Array) -> None:
-        out[0] += kernels.soft_maximum(*line, counts, first, last, duals)
-
-    return float(state.sum_over_runs(add, (1,))[0])
+    return state.exact_sums_over_runs(
+        lambda first, last, total: kernels.add_soft_maxima(line, counts, first, last, duals, total.arrays), 1
+    )
 
 
-def _curvature(state: State, shape: tuple[int, int]) -> Array:
+def _largest_squares(state: State, shape: tuple[int, ...]) -> Array:
+    vectors, counts = state["planes.vectors"], state["planes.counts"]
+    return state.sum_over_runs(
+        lambda first, last, out: kernels.add_largest_squares(vectors, counts, first, last, out), shape
+    )
+
+
+def _rounding(squares: Array) -> Array:
+    """What leaves multiples of u when it is added and taken off, u² being 2⁻⁵² of a power of two above ``squares``.
+
+    No diagonal entry of the Hessian is above ``squares``, so no sum of products |r_f r_g| is above 2⁵² u_f u_g.
+    """
+    _, exponents = np.frexp(squares)
+    return np.where(squares > 0, np.ldexp(1.5, 52 - 26 + -(-exponents // 2)), 0.0)
+
+
+def _curvature(state: State, rounding: Array) -> Array:
     vectors, _, duals, _, counts = _known(state)
 
     def add(first: int, last: int, out: Array) -> None:
-        n = shape[0]
+        n = len(rounding)
         mean, rows = np.empty(n), np.empty((max(_ROWS_PER_BLOCK, vectors.shape[1]), n))
         while first < last:
-            used, first = kernels.hessian_rows(vectors, duals, counts, first, last, mean, rows)
+            used, first = kernels.hessian_rows(vectors, duals, counts, first, last, rounding, mean, rows)
             out += rows[:used].T @ rows[:used]
 
-    return state.sum_over_runs(add, shape)
+    return state.sum_over_runs(add, 2 * rounding.shape)
 
 
 def _tallest(state: State) -> float:
     return float(state["planes.margins"].max())
 
 
-def _log_counts(state: State) -> float:
-    return float(np.log(state["planes.counts"]).sum())
+def _log_counts(state: State) -> ExactSums:
+    return exact_sum(np.log(state["planes.counts"]))

@@ -5,7 +5,7 @@ Features differ in scale and go together, so that λI + XᵀHX is badly conditio
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -39,35 +39,33 @@ class Preconditioner(Protocol):
         """√(vᵀMv)."""
 
 
-class Diagonal:
+class Diagonal(NamedTuple):
     """M is diagonal."""
 
-    def __init__(self, diagonal: Array) -> None:
-        self._diagonal = diagonal
+    diagonal: Array
 
     def solve(self, vector: Array) -> Array:
         """Number by number."""
-        return vector / self._diagonal
+        return vector / self.diagonal
 
     def norm(self, vector: Array) -> float:
         """Weighted."""
-        return float(np.sqrt(vector @ (self._diagonal * vector)))
+        return float(np.sqrt(vector @ (self.diagonal * vector)))
 
 
-class Factored:
+class Factored(NamedTuple):
     """M = LLᵀ."""
 
-    def __init__(self, factor: Array) -> None:
-        self._factor = factor
+    factor: Array
 
     def solve(self, vector: Array) -> Array:
         """By substitution."""
-        solved: Array = scipy.linalg.cho_solve((self._factor, True), vector, check_finite=False)
+        solved: Array = scipy.linalg.cho_solve((self.factor, True), vector, check_finite=False)
         return solved
 
     def norm(self, vector: Array) -> float:
         """‖Lᵀv‖."""
-        return float(np.linalg.norm(self._factor.T @ vector))
+        return float(np.linalg.norm(self.factor.T @ vector))
 
 
 def preconditioner(

@@ -16,10 +16,13 @@ _numbers = count()
 
 @dataclass(frozen=True, eq=False)
 class SentLoss:
-    """A loss, and how much each query of the whole data counts. ``phi`` takes the place of the loss's own φ."""
+    """A loss, and how much each query of the whole data counts, if not all the same.
+
+    ``phi`` takes the place of the loss's own φ.
+    """
 
     loss: Loss
-    query_weights: Array
+    query_weights: Array | None = None
     phi: Phi | None = None
     number: int = field(default_factory=lambda: next(_numbers))
 
@@ -45,9 +48,12 @@ class SentLoss:
 
     def on(self, part: Part) -> QueryLosses:
         """The loss on the queries of a part."""
-        own = self.query_weights[part.first_query : part.first_query + part.n_queries]
-        losses = part.kept(("loss", self.number), lambda: self.loss.on(part.judgments, own))
+        losses = part.kept(("loss", self.number), lambda: self.loss.on(part.judgments, self._weights_of(part)))
         if self.phi is None:
             return losses
         assert isinstance(losses, MarginLosses)
         return losses.with_phi(self.phi)
+
+    def _weights_of(self, part: Part) -> Array | None:
+        weights = self.query_weights
+        return None if weights is None else weights[part.first_query : part.first_query + part.n_queries]

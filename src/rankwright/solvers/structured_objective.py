@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from rankwright.data.exact_sums import ExactSums, exact_sum
 from rankwright.data.part import Part
 from rankwright.data.state import changes_state
 from rankwright.engines.engine import Engine
@@ -113,7 +114,7 @@ class StructuredObjective:
         last = self.n_queries if last is None else last
         run, is_all = (first, last), last == self.n_queries
         sent = (self.loss, weights, run, None if self.is_wide else run)
-        self._losses_seen = self.engine.sum(_look, *sent, reads=is_all)
+        self._losses_seen = self.engine.sum(_look, *sent, reads=is_all).total
         self.has_looked(last - first)
 
     def has_looked(self, n_queries: int) -> None:
@@ -135,7 +136,7 @@ class StructuredObjective:
             reads = bool(self.center.any())
             vectors_of = None if self.is_wide else first_group
             sent = (self.loss, self.center if reads else None, everything, vectors_of)
-            self._losses_at_center = float(self.engine.sum(_look, *sent, reads=reads))
+            self._losses_at_center = self.engine.sum(_look, *sent, reads=reads).total
             self.has_looked(self.n_queries)
             self._shared.loss_at_center = self.loss
         return self._losses_at_center
@@ -143,8 +144,8 @@ class StructuredObjective:
     def argmax_gap(self, weights: Array) -> float:
         """By how much the losses can be above what a search that need not find the best rankings has found of them."""
         self._shared.argmax_calls += self.n_queries
-        most, found = self.engine.sum(_bounds, self.loss, weights)
-        return max(float(most) - float(found), 0.0)
+        sums: tuple[ExactSums, ExactSums] = self.engine.sum(_bounds, self.loss, weights)
+        return max(sums[0].total - sums[1].total, 0.0)
 
     def check_finite(self, number: float) -> None:
         """Refuse numbers that are not, and say which feature is the cause if one is."""
@@ -244,13 +245,13 @@ def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
 @changes_state
 def _look(
     part: Part, loss: LossOfParts, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
-) -> float:
+) -> ExactSums:
     (first, last), own = part.run_of(*run), None if vectors_of is None else part.run_of(*vectors_of)
     look_at(part, loss.on(part), weights, (first, last), own)
-    return float(part.state["found.values"][first:last].sum())
+    return exact_sum(part.state["found.values"][first:last])
 
 
-def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[float, float]:
+def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[ExactSums, ExactSums]:
     losses = loss.on(part)
     scores, point = _room(part, losses)
 
@@ -259,7 +260,7 @@ def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[float, float
         losses.evaluate(first, last, scores, point)
 
     part.over_runs(work)
-    return float(point.kept["bounds"].sum()), float(point.values.sum())
+    return exact_sum(point.kept["bounds"]), exact_sum(point.values)
 
 
 def _check_finite(part: Part, number: float) -> None:

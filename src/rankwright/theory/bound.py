@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, floor, inf, log, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankwright.errors import ParameterError
-from rankwright.evaluation.tables import plain_table, rich_table
-from rankwright.html import Block, notebook_html
+from rankwright.evaluation.tables import Tabled
+from rankwright.html import Block
 from rankwright.theory.formulas import log_sum
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 _LARGEST_LOG = 709.0  # e^709 is a float64
 _TEXTS = (0, 2)
@@ -41,8 +38,8 @@ class Term:
         return value_of(self.log_value)
 
 
-@dataclass(frozen=True)
-class RiskBound:
+@dataclass(frozen=True, repr=False)
+class RiskBound(Tabled):
     """With probability 1 − δ over the draw of the queries: risk ≤ factor · (empirical + complexity + confidence).
 
     Attributes
@@ -137,47 +134,24 @@ class RiskBound:
 
     # For people
 
-    def _title(self) -> str:
-        return f"{self.kind}: with probability {1 - self.delta:g} over {self.n_queries:,} queries"
+    def _blocks(self) -> list[Block]:
+        title = f"{self.kind}: with probability {1 - self.delta:g} over {self.n_queries:,} queries"
+        constants = [(constant.symbol, f"{constant.value:.6g}", constant.origin) for constant in self.constants]
+        side = "vacuous: the bound is not below" if self.is_vacuous else "not vacuous: the bound is below"
+        verdict = f"{side} {shown(self.log_worst)}, the mean loss of the worst possible rankings"
+        return [
+            Block(title, ("term", "value", "formula"), self._terms(), _TEXTS),
+            Block("", ("constant", "value", "from"), constants, _TEXTS),
+            Block(notes=[f"risk: the {self.risk}", verdict, *(f"note: {note}" for note in self.notes)]),
+        ]
 
-    def _terms(self) -> tuple[list[str], list[list[str]]]:
-        rows = [[term.name, shown(term.log_value), term.formula] for term in self.terms]
-        if self.factor != 1:
-            rows.append(["sum, for the hinge", shown(self.log_surrogate), ""])
-            rows.append(["0-1 risk, at most", shown(self.log_total), f"the sum times {self.factor:g}"])
-        else:
-            rows.append(["risk, at most", shown(self.log_total), "the sum"])
-        return ["term", "value", "formula"], rows
-
-    def _constants(self) -> tuple[list[str], list[list[str]]]:
-        return ["constant", "value", "from"], [[c.symbol, f"{c.value:.6g}", c.origin] for c in self.constants]
-
-    def _verdict(self) -> str:
-        worst = shown(self.log_worst)
-        if self.is_vacuous:
-            return f"vacuous: the bound is not below {worst}, the mean loss of the worst possible rankings"
-        return f"not vacuous: the bound is below {worst}, the mean loss of the worst possible rankings"
-
-    def _closing(self) -> str:
-        return "\n".join([f"risk: the {self.risk}", self._verdict(), *(f"note: {note}" for note in self.notes)])
-
-    def __str__(self) -> str:
-        terms = plain_table(*self._terms(), title=self._title(), texts=_TEXTS)
-        constants = plain_table(*self._constants(), title="", texts=_TEXTS)
-        return f"{terms}\n\n{constants}\n\n{self._closing()}"
-
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.text import Text
-
-        terms = rich_table(*self._terms(), title=self._title(), texts=_TEXTS)
-        return Group(terms, rich_table(*self._constants(), title="", texts=_TEXTS), Text(self._closing()))
-
-    def _repr_html_(self) -> str:
-        terms = Block(self._title(), *self._terms(), texts=_TEXTS)
-        return notebook_html(terms, Block("", *self._constants(), texts=_TEXTS, notes=self._closing().split("\n")))
-
-    __repr__ = __str__
+    def _terms(self) -> list[tuple[str, str, str]]:
+        rows = [(term.name, shown(term.log_value), term.formula) for term in self.terms]
+        total = shown(self.log_total)
+        if self.factor == 1:
+            return [*rows, ("risk, at most", total, "the sum")]
+        rows.append(("sum, for the hinge", shown(self.log_surrogate), ""))
+        return [*rows, ("0-1 risk, at most", total, f"the sum times {self.factor:g}")]
 
 
 def value_of(log_value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,8 @@ from rankwright.data.as_queries import checked_queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.evaluation import Ranker, evaluate
-from rankwright.evaluation.tables import number, plain_table, rich_table
-from rankwright.html import Block, notebook_html
+from rankwright.evaluation.tables import Tabled, number
+from rankwright.html import Block
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, Values, one_measure
 from rankwright.rankers.leave_query_out import HeldOut
@@ -27,9 +27,6 @@ from rankwright.theory.mean_bounds import (
     hoeffding_bound,
 )
 from rankwright.theory.seen import doubts_about
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 Method = Literal["auto", "betting", "clopper-pearson", "bernstein", "hoeffding"]
 
@@ -224,8 +221,8 @@ def _baseline_values(baseline: Any, queries: AnyQueries, measure: Measure, conve
 # What is certified
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Tabled):
     """A bound for the expected value of a measure on a new query, and what it rests on.
 
     Attributes
@@ -311,6 +308,19 @@ class Certificate:
 
     # As text
 
+    _between = "\n"
+
+    def _blocks(self) -> list[Block]:
+        mean = f"{self.mean:+.4f}" if self.gain else number(self.mean)
+        basis = f"mean {mean} over {self.n_queries:,} queries (convention: {self.convention})"
+        mark = "◀ certified" if self.guaranteed else "◀ estimate"
+        rows = [
+            (name, self._shown(bound), f"{bound - self.mean:+.4f}", mark if name == self.method else "")
+            for name, bound in self.bounds.items()
+        ]
+        header = ("method", self._side(), "from the mean", "")
+        return [Block(self._sentence()), Block(basis, header, rows, _TEXTS, self._remarks())]
+
     def _shown(self, bound: float) -> str:
         """Four decimals, rounded to the safe side."""
         rounded = math.floor(bound * 1e4) if self.is_lower else math.ceil(bound * 1e4)
@@ -327,19 +337,6 @@ class Certificate:
             return f"O{told}, with confidence {confidence}."
         return f"Estimate only: o{told}, but the confidence of {confidence} is not guaranteed."
 
-    def _basis(self) -> str:
-        mean = f"{self.mean:+.4f}" if self.gain else number(self.mean)
-        return f"mean {mean} over {self.n_queries:,} queries (convention: {self.convention})"
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["method", self._side(), "from the mean", ""]
-        mark = "◀ certified" if self.guaranteed else "◀ estimate"
-        rows = [
-            [name, self._shown(bound), f"{bound - self.mean:+.4f}", mark if name == self.method else ""]
-            for name, bound in self.bounds.items()
-        ]
-        return header, rows
-
     def _remarks(self) -> list[str]:
         near, nearer = _WITHIN
         return [
@@ -348,20 +345,3 @@ class Certificate:
             f"one within {nearer:g} about {self.queries_needed(nearer):,}, if they vary as much as these.",
             *self.notes,
         ]
-
-    def __str__(self) -> str:
-        table = plain_table(*self._cells(), texts=_TEXTS, title=f"{self._sentence()}\n{self._basis()}")
-        return "\n".join([table, *self._remarks()])
-
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.text import Text
-
-        table = rich_table(*self._cells(), texts=_TEXTS, title=self._basis())
-        return Group(Text(self._sentence()), table, *map(Text, self._remarks()))
-
-    def _repr_html_(self) -> str:
-        table = Block(self._basis(), *self._cells(), texts=_TEXTS, notes=self._remarks())
-        return notebook_html(Block(self._sentence()), table)
-
-    __repr__ = __str__

@@ -63,8 +63,7 @@ def _of_ndcg(losses: NDCGLosses) -> tuple[Array, Array, Array, Array]:
     mean = sum_of[depth] / sizes
     codes = np.repeat(np.arange(len(sizes)), sizes)
     ascending = targets[np.lexsort((targets, codes))]
-    rank = np.arange(len(targets)) - np.repeat(offsets[:-1], sizes)
-    weights = np.append(losses.position_weights, 0.0)[np.minimum(rank, len(losses.position_weights))]
+    weights = losses.weights_by_place()
     opposed, own, sums = (
         np.add.reduceat(values, offsets[:-1])
         for values in (weights * ascending, targets**2, np.abs(weights - mean[codes]))

@@ -81,12 +81,7 @@ def pairwise_bound(scored: ScoredQueries, kind: str, delta: float, B: float | No
         log_of(float(levels.pairs().mean())),
         delta,
         queries.n_queries,
-        (
-            Constant("B", radius.B, radius.origin),
-            Constant("M", length, length_from),
-            *pairs.constants,
-            Constant("δ_B", delta * radius.share, "the share of δ for this B"),
-        ),
+        radius.constants(delta, Constant("M", length, length_from), *pairs.constants),
         (*([corrected] if pairs.factor > 1 else []), *([_LEARNED] if B is None else []), _MEASURED),
     )
 
@@ -147,9 +142,12 @@ def listwise_bound(
     document_length, length_from = scored.document_length(M)
     coefficients = float(lipschitz.sums.max(initial=0.0))
     length = coefficients * document_length
+    length_of_map = (
+        f"length of Ψ(x, π): {coefficients:.4g} (sum of its coefficients) times ‖x‖ ≤ {document_length:.4g}, "
+        f"{length_from}"
+    )
     scores = scored.scores_within(radius.B)
-    log_counts, counted = _LOG_COUNTS[kind](queries, losses)
-    sums, how = _SUMS[kind](queries, hinge, losses, scores, log_counts)
+    log_counts, counted, sums, how = _SUMS[kind](queries, hinge, losses, scores)
     deviation = sum_of_hinges(
         float(log_counts.max(initial=-np.inf)), 1.0, radius.B, length, queries.n_queries, delta * radius.share
     )
@@ -166,17 +164,7 @@ def listwise_bound(
         log_of(worst_loss(losses)),
         delta,
         queries.n_queries,
-        (
-            Constant("B", radius.B, radius.origin),
-            Constant(
-                "M",
-                length,
-                f"length of Ψ(x, π): {coefficients:.4g} (sum of its coefficients) times ‖x‖ ≤ "
-                f"{document_length:.4g}, {length_from}",
-            ),
-            *counted,
-            Constant("δ_B", delta * radius.share, "the share of δ for this B"),
-        ),
+        radius.constants(delta, Constant("M", length, length_of_map), *counted),
         (*([_COROLLARY_3] if kind == "corollary3" else []), *([_LEARNED] if B is None else []), _MEASURED),
     )
 
@@ -187,51 +175,43 @@ _COROLLARY_3 = (
 )
 
 
-def _all_orders(queries: Judgments, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
-    """ln m_q! of each query."""
-    m = int(queries.sizes.max())
-    return log_factorial(queries.sizes), (Constant("m", m, "the largest number of documents in a query"),)
+# ln of how many rankings each query has, what tells so, ln of the sum of their hinges, and how that was found.
+_Summed = tuple[Array, tuple[Constant, ...], Array, str]
 
 
-def _classes(queries: Judgments, losses: StructuredLosses) -> tuple[Array, tuple[Constant, ...]]:
-    """ln C(m_q, rel) of each query: rankings that differ in where relevant documents stand."""
+def _over_orders(queries: Judgments, hinge: StructuredHinge, losses: StructuredLosses, scores: Array) -> _Summed:
+    """All m_q! orders; of long lists, what the sum cannot exceed."""
+    m, log_counts = int(queries.sizes.max()), log_factorial(queries.sizes)
+    constants = (Constant("m", m, "the largest number of documents in a query"),)
+    if m <= _LONGEST_SUM:
+        every = ListwiseHinge(hinge.measure, "sum", 1.0, hinge.position_weights, hinge.convention)
+        sums, how = _logs(every.on(queries).at(scores).values), "mean of the sum of hinges over all rankings"
+    else:
+        sums, how = _at_most(losses, scores, log_counts), "at most (m! − 1) times the largest hinge, on average"
+    return log_counts, constants, sums, how
+
+
+def _over_classes(queries: Judgments, hinge: StructuredHinge, losses: StructuredLosses, scores: Array) -> _Summed:
+    """C(m_q, rel) classes of rankings by where relevant documents stand, each in the order that the scores give it."""
     relevant = np.add.reduceat(losses.levels, losses.offsets[:-1]).astype(np.int64)
-    logs = log_binomial(queries.sizes, relevant)
-    most = int(np.argmax(logs))
+    log_counts = log_binomial(queries.sizes, relevant)
+    most = int(np.argmax(log_counts))
     of_query = f"of query {queries.grouping.query_id(most)!r}, which has most rankings"
     constants = (
         Constant("m", int(queries.sizes[most]), f"documents {of_query}"),
         Constant("rel", int(relevant[most]), f"relevant documents {of_query}"),
         Constant("nrel", int(queries.sizes[most] - relevant[most]), f"other documents {of_query}"),
     )
-    return logs, constants
-
-
-_LOG_COUNTS = {"theorem4": _all_orders, "corollary3": _classes}
-
-
-def _sum_over_orders(
-    queries: Judgments, hinge: StructuredHinge, losses: StructuredLosses, scores: Array, log_counts: Array
-) -> tuple[Array, str]:
-    """ln of the sum of hinges over all orders; of long lists, what it cannot exceed."""
-    if queries.sizes.max() <= _LONGEST_SUM:
-        every = ListwiseHinge(hinge.measure, "sum", 1.0, hinge.position_weights, hinge.convention)
-        return _logs(every.on(queries).at(scores).values), "mean of the sum of hinges over all rankings"
-    return _at_most(losses, scores, log_counts), "at most (m! − 1) times the largest hinge, on average"
-
-
-def _sum_over_classes(
-    queries: Judgments, hinge: StructuredHinge, losses: StructuredLosses, scores: Array, log_counts: Array
-) -> tuple[Array, str]:
-    """The same over classes of rankings, each in the order that the scores give it."""
-    relevant = np.add.reduceat(losses.levels, losses.offsets[:-1])
     if (log_counts + np.log(np.maximum(relevant, 1))).max() <= log_of(_MOST_PLACES):
-        sums = precision_hinges(losses, losses.grouped(scores, "score"))
-        return _logs(sums), "mean of the sum of hinges over C(m, rel) rankings"
-    return _at_most(losses, scores, log_counts), "at most C(m, rel) − 1 times the largest hinge, on average"
+        sums = _logs(precision_hinges(losses, losses.grouped(scores, "score")))
+        how = "mean of the sum of hinges over C(m, rel) rankings"
+    else:
+        sums = _at_most(losses, scores, log_counts)
+        how = "at most C(m, rel) − 1 times the largest hinge, on average"
+    return log_counts, constants, sums, how
 
 
-_SUMS = {"theorem4": _sum_over_orders, "corollary3": _sum_over_classes}
+_SUMS = {"theorem4": _over_orders, "corollary3": _over_classes}
 
 
 def _at_most(losses: StructuredLosses, scores: Array, log_counts: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +15,16 @@ from rankwright.data.queries import Queries
 from rankwright.data.query_blocks import ROWS_PER_BLOCK, QueryBlocks
 from rankwright.data.streams.streamed import in_memory
 from rankwright.errors import DataError
-from rankwright.evaluation.tables import plain_table, rich_table
-from rankwright.html import Block, notebook_html
+from rankwright.evaluation.tables import Tabled
+from rankwright.html import Block
 from rankwright.theory.lengths import block_spreads, squares
 from rankwright.types import Array
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _MOST_NUMBERS = 4_000_000  # of signs, or of sums Σ ε x, at a time
 
 
-@dataclass(frozen=True)
-class Rademacher:
+@dataclass(frozen=True, repr=False)
+class Rademacher(Tabled):
     """R_N = (1/N) E_ε sup_{‖w‖ ≤ B} Σ_q Σ_i ε_qi x_qi·w of some queries, and what is known of it.
 
     ``upper`` is B/N √Σ‖x‖² (Jensen), ``lower`` is ``upper``/√2 (Khintchine–Kahane), ``estimate`` the mean over
@@ -48,28 +45,15 @@ class Rademacher:
         told = dict(self.__dict__)
         return {"queries": told.pop("n_queries"), "documents": told.pop("n_documents"), **told}
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _blocks(self) -> list[Block]:
+        title = f"linear rankers with ‖w‖ ≤ {self.B:g} on {self.n_queries:,} queries, {self.n_documents:,} documents"
         told = f"{self.estimate:.6g} ± {self.standard_error:.2g}"
         rows = [
-            ["closed form, upper bound", f"{self.upper:.6g}", "B/N · √Σ‖x‖²"],
-            ["by simulation", told, f"mean over {self.draws:,} draws of signs, ± standard error"],
-            ["closed form, lower bound", f"{self.lower:.6g}", "the upper bound / √2"],
+            ("closed form, upper bound", f"{self.upper:.6g}", "B/N · √Σ‖x‖²"),
+            ("by simulation", told, f"mean over {self.draws:,} draws of signs, ± standard error"),
+            ("closed form, lower bound", f"{self.lower:.6g}", "the upper bound / √2"),
         ]
-        return ["Rademacher average", "value", "how"], rows
-
-    def _title(self) -> str:
-        return f"linear rankers with ‖w‖ ≤ {self.B:g} on {self.n_queries:,} queries, {self.n_documents:,} documents"
-
-    def __str__(self) -> str:
-        return plain_table(*self._cells(), title=self._title(), texts=(0, 2))
-
-    def __rich__(self) -> Table:
-        return rich_table(*self._cells(), title=self._title(), texts=(0, 2))
-
-    def _repr_html_(self) -> str:
-        return notebook_html(Block(self._title(), *self._cells(), texts=(0, 2)))
-
-    __repr__ = __str__
+        return [Block(title, ("Rademacher average", "value", "how"), rows, texts=(0, 2))]
 
 
 def rademacher(

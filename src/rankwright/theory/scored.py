@@ -18,6 +18,7 @@ from rankwright.models.model import Model
 from rankwright.models.model_of import model_of, not_wanted
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import missing_within_queries
+from rankwright.theory.bound import Constant
 from rankwright.theory.formulas import share_of_delta
 from rankwright.theory.lengths import largest_length
 from rankwright.types import Array
@@ -31,6 +32,11 @@ class Radius(NamedTuple):
     B: float
     share: float
     origin: str
+
+    def constants(self, delta: float, *others: Constant) -> tuple[Constant, ...]:
+        """What a bound depends on: B, the others, and the share of δ."""
+        share = Constant("δ_B", delta * self.share, "the share of δ for this B")
+        return Constant("B", self.B, self.origin), *others, share
 
 
 class ScoredQueries:

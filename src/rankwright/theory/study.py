@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from rankwright.data.queries import Queries
 from rankwright.datasets.synthetic import make_queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.evaluation import evaluate
-from rankwright.evaluation.tables import plain_table, rich_table
-from rankwright.html import Block, notebook_html
+from rankwright.evaluation.tables import Tabled
+from rankwright.html import Block
 from rankwright.losses.pairwise import levels_of
 from rankwright.losses.structured import StructuredHinge, checked_measure
 from rankwright.measures import PairwiseError
@@ -34,10 +34,6 @@ from rankwright.rankers.ranksvm import RankSVM
 from rankwright.report.chart import line_chart
 from rankwright.theory.bound import shown
 from rankwright.theory.risk_bounds import Kind, risk_bound
-
-if TYPE_CHECKING:
-    from rich.console import Group
-
 
 _TEST_SHARE = 0.3
 _FEWEST, _STEP = 30, 10**0.5  # training queries at least, and from one size to the next by default
@@ -211,8 +207,8 @@ def _wrong_pairs(ranker: RankSVM, queries: Queries) -> float:
     return float(np.where(pairs > 0, shares * pairs, 0.0).mean())
 
 
-@dataclass(frozen=True, eq=False)
-class BoundStudy:
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundStudy(Tabled):
     """Learning curves of risks and their bounds; prints as two tables, draws itself as SVG."""
 
     measure: str
@@ -282,60 +278,39 @@ class BoundStudy:
 
     # For people
 
-    def _listwise(self) -> tuple[list[str], list[list[str]]]:
+    def _blocks(self) -> list[Block]:
+        return [self._listwise(), self._pairwise(), Block(notes=self._closing())]
+
+    def _listwise(self) -> Block:
+        title = f"risk, the mean of 1 − {self.measure} (each bound holds with probability {1 - self.delta:g})"
+        header = ("queries", "train", "test", "bound", "hinge", "class", "draw", "worst", "theorem 4")
         rows = []
         for p in self.means:
             risks = (p.training_risk, p.held_out_risk, p.bound, p.hinge, p.complexity, p.confidence, p.worst_risk)
             rows.append([f"{p.queries:,}", *(f"{risk:.3f}" for risk in risks), shown(p.log10_theorem_4 * _LOG_10)])
-        header = ["queries", "train", "test", "bound", "hinge", "class", "draw", "worst", "theorem 4"]
-        return header, rows
+        return Block(title, header, rows)
 
-    def _pairwise(self) -> tuple[list[str], list[list[str]]]:
+    def _pairwise(self) -> Block:
         rows = []
         for p in self.means:
             wrong = (f"{pairs:.2f}" for pairs in (p.training_pairs, p.held_out_pairs))
             rows.append([f"{p.queries:,}", *wrong, f"{p.corollary_1:,.0f}", f"{p.worst_pairs:.2f}"])
-        return ["queries", "training", "held out", "corollary 1", "all pairs"], rows
+        header = ("queries", "training", "held out", "corollary 1", "all pairs")
+        return Block("mean number of pairs in the wrong order, per query", header, rows)
 
-    def _titles(self) -> tuple[str, str]:
-        return (
-            f"risk, the mean of 1 − {self.measure} (each bound holds with probability {1 - self.delta:g})",
-            "mean number of pairs in the wrong order, per query",
-        )
-
-    def _closing(self) -> str:
+    def _closing(self) -> list[str]:
         first, n = self.first_informative, len(self.points)
-        told = (
+        informative = (
             "The bound is above the risk of the worst possible rankings at all sizes, so it is vacuous here."
             if first is None
             else f"The bound is below the risk of the worst possible rankings from {first:,} queries on."
         )
-        return (
+        return [
             "bound = hinge (training loss) + class (complexity of the rankers) + draw (chance in the sample of "
-            "queries); worst: the worst possible rankings\n"
-            f"{told}\nThe held-out risk ({self.n_held_out:,} queries) is above a bound in {self.violations} of {n} "
-            "trainings."
-        )
-
-    def __str__(self) -> str:
-        listwise, pairwise = self._titles()
-        tables = (plain_table(*self._listwise(), title=listwise), plain_table(*self._pairwise(), title=pairwise))
-        return "\n\n".join([*tables, self._closing()])
-
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.text import Text
-
-        listwise, pairwise = self._titles()
-        tables = (rich_table(*self._listwise(), title=listwise), rich_table(*self._pairwise(), title=pairwise))
-        return Group(*tables, Text(self._closing()))
-
-    def _repr_html_(self) -> str:
-        listwise, pairwise = self._titles()
-        closing = self._closing().split("\n")
-        return notebook_html(Block(listwise, *self._listwise()), Block(pairwise, *self._pairwise(), notes=closing))
-
-    __repr__ = __str__
+            "queries); worst: the worst possible rankings",
+            informative,
+            f"The held-out risk ({self.n_held_out:,} queries) is above a bound in {self.violations} of {n} trainings.",
+        ]
 
 
 def _mean(points: list[StudyPoint]) -> StudyPoint:

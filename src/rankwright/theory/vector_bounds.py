@@ -140,11 +140,7 @@ class VectorBound:
             log_of(worst_loss(self.losses)),
             self.delta,
             self.losses.n_queries,
-            (
-                Constant("B", found.radius.B, found.radius.origin),
-                *self.complexity.constants,
-                Constant("δ_B", self.delta * found.radius.share, "the share of δ for this B"),
-            ),
+            found.radius.constants(self.delta, *self.complexity.constants),
             (
                 "vector contraction would give a complexity of "
                 f"{self.complexity.contraction * found.radius.B:.4g} instead",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright.data.streams.chained import chained
 from rankwright.data.streams.sizes import memory_limit
 from tests.data.streams.alike import assert_same, assert_streams_as
 
@@ -57,6 +58,30 @@ def test_some_queries(streamed, whole, which):
 
 def test_a_selection_of_a_selection(streamed, whole):
     assert_streams_as(streamed[100:300][::2][[0, 5, 99]], whole[100:300][::2][[0, 5, 99]])
+
+
+def test_runs_of_chosen_queries_are_read_within_the_limit(streamed, whole, monkeypatch):
+    """What lies between them is read, too: part by part, not at one go."""
+    source, reads = type(streamed._source), []
+    read = source.read
+
+    def noted(self, first, last, **options):
+        found = read(self, first, last, **options)
+        reads.append(found.n_documents)
+        return found
+
+    monkeypatch.setattr(source, "read", noted)
+    some = streamed[5::10].mapped(lambda queries: queries, same_judgments=True)
+    assert_same(some.run(3, 30), whole[5::10][3:30])
+    assert_same(some.run(0, 40), whole[5::10])
+    assert some.run(7, 7).n_queries == 0
+    assert sum(reads) > 5000
+    assert max(reads) * some.row_bytes <= some.memory / 4
+    reads.clear()
+    joined = chained(some, streamed[::7])
+    assert joined.n_parts == 1  # so few are chosen
+    np.testing.assert_array_equal(joined.in_memory().X, np.vstack([whole[5::10].X, whole[::7].X]))
+    assert max(reads) * streamed.row_bytes <= some.memory / 4
 
 
 def test_one_query(streamed, whole):

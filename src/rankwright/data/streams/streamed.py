@@ -173,11 +173,14 @@ class StreamedQueries:
                 yield function(part, *sent)
 
     def run(self, first: int, last: int) -> Queries:
-        """Queries first … last − 1 in memory, whatever memory that takes."""
-        if first >= last:
-            return self._empty
-        chosen = self._chosen
-        return self._part((first, last) if chosen is None else (int(chosen[first]), int(chosen[last - 1]) + 1))
+        """Queries first … last − 1 in memory, whatever memory that takes.
+
+        Of chosen queries, what lies between them is read too, and dropped: part by part, as there may be much of it.
+        """
+        if self._chosen is None and first < last:
+            return self._part((first, last))
+        some = self[first:last]
+        return joined_queries(map(some._part, some._runs), some.n_documents, self._empty)
 
     def in_memory(self) -> Queries:
         """All of them as :class:`~rankwright.Queries`, whatever memory that takes."""

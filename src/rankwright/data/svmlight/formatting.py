@@ -141,32 +141,22 @@ def _with_exponent(out: Any, at: int, end: int, exponent: int) -> int:
 
 @kernel
 def format_rows(
-    first: int,
-    next_row: int,
-    last: int,
-    cells: Any,
-    columns: Any,
-    row_starts: Any,
-    width: int,
-    first_index: int,
-    single: bool,
-    heads: Any,
-    head_ends: Any,
-    tails: Any,
-    tail_ends: Any,
-    out: Any,
-    at: int,
+    first: int, next_row: int, last: int, numbers: Any, heads: Any, tails: Any, out: Any, at: int
 ) -> tuple[int, int]:
     """Write rows next_row … last − 1 at ``out[at:]`` as lines: head, " index:value" for each cell, tail, newline.
 
-    Heads and tails are those of rows first … last − 1. ``width`` is the number of columns of dense cells, or
-    −1 for CSR. Returns where it stopped writing, and the row at which it stopped: before ``last`` if that row
-    holds a number that this kernel cannot write.
+    ``numbers`` are cells, columns and starts of rows of CSR, the number of columns of dense cells, or −1 for CSR, the
+    first index, and whether cells are float32. Heads and tails are those of rows first … last − 1: all their text, and
+    where each begins and ends. Returns where it stopped writing, and the row at which it stopped: before ``last`` if
+    that row holds a number that this kernel cannot write.
     """
+    cells, columns, row_starts, width, first_index, single = numbers
+    head_text, head_ends = heads
+    tail_text, tail_ends = tails
     for row in range(next_row, last):
         line = at
         r = row - first
-        at = _put(out, at, heads[head_ends[r] : head_ends[r + 1]])
+        at = _put(out, at, head_text[head_ends[r] : head_ends[r + 1]])
         start = row * width if width >= 0 else row_starts[row]
         stop = start + width if width >= 0 else row_starts[row + 1]
         for place in range(start, stop):
@@ -177,7 +167,7 @@ def format_rows(
             at = put_number(out, at + 1, np.float64(cells[place]), single)
             if at < 0:
                 return line, row
-        at = _put(out, at, tails[tail_ends[r] : tail_ends[r + 1]])
+        at = _put(out, at, tail_text[tail_ends[r] : tail_ends[r + 1]])
         out[at] = _NEWLINE
         at += 1
     return at, last

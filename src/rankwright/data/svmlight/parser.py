@@ -206,26 +206,11 @@ class Parser:
         qid_spans, doc_spans = np.empty((room_for, 2), np.int64), np.empty((room_for, 2), np.int64)
         hard = np.empty((hard_numbers, 3), np.int64)
         report = np.zeros(parsing.REPORT_LENGTH, np.int64)
-        parsing.parse_block(
-            block.text.ctypes.data,
-            block.start,
-            block.stop,
-            self.with_qid,
-            layout.first_index,
-            layout.sparse,
-            (layout.n_features or parsing.LARGEST_INDEX + 1) if layout.sparse else width,
-            layout.n_features is not None,
-            layout.fill,
-            cells,
-            columns,
-            row_ends,
-            grades,
-            qids,
-            qid_spans,
-            doc_spans,
-            hard,
-            report,
-        )
+        most = (layout.n_features or parsing.LARGEST_INDEX + 1) if layout.sparse else width
+        how = (self.with_qid, layout.first_index, layout.sparse, most, layout.n_features is not None, layout.fill)
+        of_rows = (row_ends, grades, qids, qid_spans, doc_spans)
+        known = (block.text.ctypes.data, block.start, block.stop, *how, cells, columns, *of_rows, hard, report)
+        parsing.parse_block(*known)
         rows = int(report[parsing.ROWS])
         piece = Piece(
             lines=task.lines,

@@ -71,19 +71,8 @@ def read_svmlight(
         What a feature becomes that a line does not mention. A value that is given as missing (``7:NULL``, ``7:nan``
         or another of the spellings in :mod:`rankwright.data.missing`, or nothing after ``7:``) is NaN in either case.
     """
-    if zero_based not in (True, False, "auto"):
-        raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
-    layout = Layout(
-        input_file(path),
-        _checked_dtype(dtype),
-        by_rule=dtype is None,
-        sparse=bool(sparse),
-        may_turn_sparse=sparse is None and missing == "zero",
-        first_index=0 if zero_based is True else 1,
-        may_turn_zero_based=zero_based == "auto",
-        n_features=_checked_n_features(n_features),
-        fill=_checked_fill(missing, sparse),
-    )
+    asked: dict[str, Any] = {"sparse": sparse, "n_features": n_features, "zero_based": zero_based}
+    layout = first_layout(input_file(path), dtype=dtype, missing=missing, **asked)
     with group_file_of(layout.path) as groups, open_text(layout.path) as source:
         queries = _read_as_laid_out(source, replace(layout, groups=groups))[0]
     warn_of_one_query(queries)
@@ -119,29 +108,37 @@ def read_parts(
 
 
 def read_with_first_index(
-    path: str | os.PathLike[str], dtype: npt.DTypeLike | None, missing: str, zero_based: bool | Literal["auto"]
+    path: str | os.PathLike[str], dtype: npt.DTypeLike | None, missing: str, zero_based: bool | str
 ) -> tuple[Queries, int]:
     """Read one file of a collection, and tell the number of its first feature: 0 if such a feature occurs, else 1."""
-    layout = first_layout(input_file(path), dtype=dtype, missing=missing)
-    if zero_based is True:
-        layout = replace(layout, first_index=0, may_turn_zero_based=False)
+    layout = first_layout(input_file(path), dtype=dtype, missing=missing, zero_based=zero_based)
     with group_file_of(layout.path) as groups, open_text(layout.path) as source:
         queries, found = _read_as_laid_out(source, replace(layout, groups=groups))
     return queries, found.first_index
 
 
-def first_layout(path: Path, *, dtype: npt.DTypeLike | None, missing: str) -> Layout:
-    """How a file is read at first, when nothing is known of it."""
+def first_layout(
+    path: Path,
+    *,
+    dtype: npt.DTypeLike | None,
+    missing: str,
+    sparse: bool | None = None,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+) -> Layout:
+    """How a file is read at first, when nothing is known of it but what `read_svmlight` was asked for."""
+    if zero_based not in (True, False, "auto"):
+        raise ParameterError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
     return Layout(
         path,
         _checked_dtype(dtype),
         by_rule=dtype is None,
-        sparse=False,
-        may_turn_sparse=missing == "zero",
-        first_index=1,
-        may_turn_zero_based=True,
-        n_features=None,
-        fill=_checked_fill(missing, None),
+        sparse=bool(sparse),
+        may_turn_sparse=sparse is None and missing == "zero",
+        first_index=0 if zero_based is True else 1,
+        may_turn_zero_based=zero_based == "auto",
+        n_features=_checked_n_features(n_features),
+        fill=_checked_fill(missing, sparse),
     )
 
 

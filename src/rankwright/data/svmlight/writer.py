@@ -86,32 +86,17 @@ class _Lines:
     def _format(self, rows: tuple[int, int]) -> list[memoryview]:
         """The lines of some rows: formatted by the kernel, but for rows that it gives back."""
         first, last = rows
-        heads, head_ends = _joined(self._head(row) for row in range(first, last))
-        tails, tail_ends = _joined(self._tail(row) for row in range(first, last))
+        heads = _joined(self._head(row) for row in range(first, last))
+        tails = _joined(self._tail(row) for row in range(first, last))
         width = -1 if self._sparse else self._queries.n_features
         cells = int(self._row_starts[last] - self._row_starts[first]) if self._sparse else (last - first) * width
-        out = np.empty(len(heads) + len(tails) + (last - first) + cells * LONGEST_CELL, dtype=np.uint8)
+        out = np.empty(len(heads[0]) + len(tails[0]) + (last - first) + cells * LONGEST_CELL, dtype=np.uint8)
+        numbers = (self._cells, self._columns, self._row_starts, width, self._first_index, self._single)
         finished: list[memoryview] = []
         row, length = first, 0
         while row < last:
             start = length
-            length, row = format_rows(
-                first,
-                row,
-                last,
-                self._cells,
-                self._columns,
-                self._row_starts,
-                width,
-                self._first_index,
-                self._single,
-                heads,
-                head_ends,
-                tails,
-                tail_ends,
-                out,
-                start,
-            )
+            length, row = format_rows(first, row, last, numbers, heads, tails, out, start)
             finished.append(out[start:length].data)
             if row < last:
                 finished.append(memoryview(self._format_plainly(row)))

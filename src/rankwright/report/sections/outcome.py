@@ -112,19 +112,10 @@ def _given_up(report: Report) -> list[str]:
 def _tiles(report: Report, digits: int) -> str:
     found = report["summary"]
     kind = ("better" if found["gain"] > 0 else "worse") if _is_significant(found) else ""
+    of_mean, of_gain = (f"95 % interval {interval(found[ends], digits)}" for ends in ("interval", "gain_interval"))
     tiles = [
-        (
-            name(report["measure"]),
-            decimal(found["mean"], digits),
-            f"95 % interval {interval(found['interval'], digits)}",
-            "",
-        ),
-        (
-            f"gain over {name(report['baseline'])}",
-            signed(found["gain"], digits),
-            f"95 % interval {interval(found['gain_interval'], digits)}",
-            kind,
-        ),
+        _tile(name(report["measure"]), decimal(found["mean"], digits), of_mean),
+        _tile(f"gain over {name(report['baseline'])}", signed(found["gain"], digits), of_gain, kind),
     ]
     if found["certificate"]:
         side = "≤" if report["lower_is_better"] else "≥"
@@ -133,26 +124,25 @@ def _tiles(report: Report, digits: int) -> str:
         label = "certificate for new queries" if is_certain else "estimate for new queries"
         text = f"with {share} confidence" if is_certain else "estimate only, not guaranteed"
         bound = cautious(found["certificate"]["bound"], digits, is_upper=report["lower_is_better"])
-        tiles.append((label, f"{side} {decimal(bound, digits)}", text, ""))
-    tiles += _cost_tiles(report)
-    parts = [
-        f'<div><dt>{label}</dt><dd class="{kind}">{value}<span class="note">{note}</span></dd></div>'
-        for label, value, note, kind in tiles
-    ]
-    return f'<dl class="tiles">{"".join(parts)}</dl>'
+        tiles.append(_tile(label, f"{side} {decimal(bound, digits)}", text))
+    return f'<dl class="tiles">{"".join([*tiles, *_cost_tiles(report)])}</dl>'
 
 
-def _cost_tiles(report: Report) -> list[tuple[str, str, str, str]]:
+def _tile(label: str, value: str, note: str, kind: str = "") -> str:
+    return f'<div><dt>{label}</dt><dd class="{kind}">{value}<span class="note">{note}</span></dd></div>'
+
+
+def _cost_tiles(report: Report) -> list[str]:
     """What using the model takes."""
     used, *of = _features_text(report).split(" ", 1)
-    tiles = [("features", used, "used" if of[0].startswith("feature") else f"{of[0]} used", "")]
+    tiles = [_tile("features", used, "used" if of[0].startswith("feature") else f"{of[0]} used")]
     cost = report["cost"]
     if cost and cost["of_features"] is not None:
-        tiles.append(("cost of features", amount(cost["of_features"]), f"of {amount(cost['of_all_features'])}", ""))
+        tiles.append(_tile("cost of features", amount(cost["of_features"]), f"of {amount(cost['of_all_features'])}"))
     if cost:
         # The only figure that the same fit does not give again; its class lets a comparison of pages leave it out.
         time = f'<span class="measured">{duration(cost["seconds"])}</span>'
-        tiles.append(("scoring time", time, f"for {count(cost['documents'], 'document')}", ""))
+        tiles.append(_tile("scoring time", time, f"for {count(cost['documents'], 'document')}"))
     return tiles
 
 

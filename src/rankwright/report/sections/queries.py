@@ -63,31 +63,16 @@ def _without_relevant(report: Report) -> list[str]:
 def _plots(report: Report, values: QueryValues) -> list[str]:
     measure = report["measure"]
     about = {place: f"query-{row}" for row, place in enumerate(values.in_table)}
-    legend = f"{plots.swatch('better', 'better')} {plots.swatch('worse', 'worse')}"
+    sides = f"{plots.swatch('better', 'better')} {plots.swatch('worse', 'worse')}"
+    rankers = f"{plots.swatch('chosen', 'chosen')} {plots.swatch('baseline', 'baseline')}"
+    counted = f"How many queries have which value; {rankers}"
+    ascending = f"Difference from the baseline, sorted; {sides}"
+    each = f"Chosen ranker against baseline, a dot for each query; {sides}"
+    labels, points = (f"{measure}, baseline", f"{measure}, chosen"), (values.baseline, values.chosen)
     return [
-        plots.value_histogram(
-            "values",
-            f"How many queries have which value; {plots.swatch('chosen', 'chosen')} "
-            f"{plots.swatch('baseline', 'baseline')}",
-            measure,
-            values.chosen,
-            values.baseline,
-        ),
-        plots.difference_plot(
-            "differences",
-            f"Difference from the baseline, sorted; {legend}",
-            f"difference in {measure}",
-            values.difference,
-            about,
-        ),
-        plots.scatter_plot(
-            "scatter",
-            f"Chosen ranker against baseline, a dot for each query; {legend}",
-            (f"{measure}, baseline", f"{measure}, chosen"),
-            (values.baseline, values.chosen),
-            values.difference,
-            about,
-        ),
+        plots.value_histogram("values", counted, measure, values.chosen, values.baseline),
+        plots.difference_plot("differences", ascending, f"difference in {measure}", values.difference, about),
+        plots.scatter_plot("scatter", each, labels, points, values.difference, about),
     ]
 
 

@@ -158,6 +158,15 @@ def _constraints(situation: Situation) -> Iterator[_Constraint]:
                 yield _Constraint(p, i, j, least > 0)
 
 
+def _entries(constraints: list[_Constraint], n: int) -> Iterator[tuple[int, int, float]]:
+    """(R p)_upper − (R p)_lower as numbers of constraints, places in R (row by row) and factors there."""
+    for e, one in enumerate(constraints):
+        for k, share in enumerate(one.p):
+            if share:
+                yield e, k * n + one.upper, float(share)
+                yield e, k * n + one.lower, -float(share)
+
+
 def _wrong_place(r: Table, situation: Situation) -> Distribution | None:
     """Where R p has a weak order that is not allowed; of such places one where few are."""
     wrong = [p for p, orders in situation.allowed.items() if levels_of(expectation(r, p)) not in orders]
@@ -235,13 +244,7 @@ class _Search:
         """
         n, count = self.table.supervisions.n_items, len(self.table.supervisions)
         loose = [e for e, one in enumerate(constraints) if not one.is_strict]
-        entries = [
-            (e, k * n + item, sign * float(share))
-            for e, one in enumerate(constraints)
-            for k, share in enumerate(one.p)
-            if share
-            for item, sign in ((one.upper, -1.0), (one.lower, 1.0))
-        ]
+        entries = [(e, place, -factor) for e, place, factor in _entries(constraints, n)]
         entries += [(e, n * count + at, 1.0) for at, e in enumerate(loose)]
         solved = linprog(
             np.append(np.full(n * count, 1e-6), np.full(len(loose), -1.0)),
@@ -278,13 +281,7 @@ class _Search:
         if not self.table.is_exact:  # points of walls are only near them then, and what holds there need not add up
             raise _Undecided
         n, count = self.table.supervisions.n_items, len(self.table.supervisions)
-        entries = [
-            (k * n + item, e, sign * float(share))
-            for e, one in enumerate(constraints)
-            for k, share in enumerate(one.p)
-            if share
-            for item, sign in ((one.upper, 1.0), (one.lower, -1.0))
-        ]
+        entries = [(place, e, factor) for e, place, factor in _entries(constraints, n)]
         entries += [(n * count, e, 1.0) for e, one in enumerate(constraints) if one.is_strict]
         solved = linprog(
             np.ones(len(constraints)),
@@ -301,8 +298,7 @@ class _Search:
             for k in range(count)
             for item in range(n)
         ]
-        pivots = reduced(matrix)
-        factors = corrected([Fraction(1)] * len(used), pivots)
+        factors = corrected([Fraction(1)] * len(used), reduced(matrix))
         terms = tuple(Term(one.p, one.upper, one.lower, factor) for one, factor in zip(used, factors, strict=True))
         if not is_zero(terms):
             raise _Undecided

@@ -69,14 +69,10 @@ def allowed_order(best: Iterable[Order], at_least: Iterable[tuple[int, int]], n:
     return None
 
 
-def best_orders(p: Distribution, table: OrderTable) -> list[Order]:
-    """The orders that are optimal at p."""
-    return [tuple(order) for order in table.orders[table.optimal(p)].tolist()]
-
-
 def contradiction_at(p: Distribution, table: OrderTable) -> list[Comparison] | None:
     """Comparisons at p that no weak order with only optimal arrangements can follow, few of them; None if one can."""
-    n, best = table.supervisions.n_items, best_orders(p, table)
+    n = table.supervisions.n_items
+    best = [tuple(order) for order in table.orders[table.optimal(p)].tolist()]
     found = comparisons_at(p, table)
     if allowed_order(best, found, n) is not None:
         return None

@@ -79,10 +79,8 @@ class SupervisionSet:
             ends = (np.concatenate([getattr(graph, end) for graph in graphs]) for end in ("preferred", "other"))
             preferred, other = (end + moved for end in ends)
             stacked = PreferenceGraph(total * n, preferred, other, np.concatenate([graph.weights for graph in graphs]))
-        elif isinstance(first, FullRanking):
-            stacked = FullRanking(np.tile(np.concatenate([_numbers(member) for member in self.members]), copies))
         else:
-            stacked = Grades(np.tile(np.concatenate([_numbers(member) for member in self.members]), copies))
+            stacked = type(first)(np.tile(np.concatenate([_numbers(member) for member in self.members]), copies))
         return Queries(None, stacked, qid)
 
     def text(self, k: int) -> str:
