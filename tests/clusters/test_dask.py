@@ -203,8 +203,8 @@ def test_tasks_have_names_for_the_dashboard(client, tmp_path):
     queries, _ = loaded(dirty_queries(), tmp_path, client)
     rw.evaluate(rw.RankRLS().fit(queries), queries[:100])
     names = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.task_prefixes))
-    assert {"rankwright-read", "rankwright-part", "rankwright-hold", "rankwright-take"} <= set(names)
-    assert all(name.startswith("rankwright-") for name in names if "delayed" not in name and "frame" not in name), names
+    assert {"rankwright_read", "rankwright_part", "rankwright_hold", "rankwright_take"} <= set(names)
+    assert all(name.startswith("rankwright_") for name in names if "delayed" not in name and "frame" not in name), names
 
 
 def test_parts_are_forgotten_with_their_engine(client, tmp_path):

@@ -135,7 +135,7 @@ class ClusterQueries(StreamedQueries):
 
     def each(self, function: Callable[..., R], *sent: Any) -> Iterator[R]:
         """What ``function(part, *sent)`` makes of each part, where it is: results alone are brought here."""
-        what = getattr(function, "__name__", "step").strip("_<>").replace("_", "-")
+        what = getattr(function, "__name__", "step").strip("_<>")
         return self.partitions.results(what, _applied, function, self.whole, sent)
 
     @cached_property

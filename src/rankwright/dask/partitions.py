@@ -66,7 +66,7 @@ def tasks(
             _on_this_thread,
             function,
             *arguments,
-            key=f"rankwright-{what}-{run}-{number}",
+            key=f"rankwright_{what}-{run}-{number}",
             workers=place,
             allow_other_workers=place is not None,
             pure=False,
