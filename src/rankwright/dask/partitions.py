@@ -78,6 +78,8 @@ def tasks(
 def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
     """What tasks return. If somebody interrupts the waiting, or one fails, the others are not begun."""
     try:
+        for future in futures:
+            finished(future)
         return list(client.gather(list(futures)))
     except BaseException:
         client.cancel(list(futures))
