@@ -22,6 +22,7 @@ NAMES = (
     "argmax",
     "structured",
     "stream",
+    "cluster",
     "choose",
 )
 
