@@ -35,6 +35,8 @@ MODULES = [
     "rankwright",
     *(module.name for module in pkgutil.walk_packages(rankwright.__path__, "rankwright.")),
 ]
+# Pages of which every example needs other packages.
+OF_EXTRAS = {"docs/clusters.md": ("distributed", "dask.dataframe")}
 SHOWN_AS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^`]*")
@@ -183,15 +185,25 @@ def _what_pages_add_goes_with_them():
         yield
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def page_of(page):
+    """A page as a parameter of a test; one that needs an extra is left to `make test-extras`."""
+    name = page.relative_to(ROOT).as_posix()
+    return pytest.param(page, id=name, marks=[pytest.mark.peers] * (name in OF_EXTRAS))
+
+
+@pytest.mark.parametrize("page", map(page_of, PAGES))
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for needed in OF_EXTRAS.get(page.relative_to(ROOT).as_posix(), ()):
+        pytest.importorskip(needed)
     run_page(page.read_text(encoding="utf-8"), page.relative_to(ROOT).as_posix(), tmp_path)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests_of_module(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if name.startswith("rankwright.dask"):
+        pytest.importorskip("distributed")
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 

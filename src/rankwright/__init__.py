@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rankwright._version import __version__
 
 if TYPE_CHECKING:
-    from rankwright import dask, datasets, losses, theory
+    from rankwright import dask as dask  # not in __all__, as it needs an extra
+    from rankwright import datasets, losses, theory
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -177,7 +178,6 @@ __all__ = [
     "ZeroOne",
     "__version__",
     "compare",
-    "dask",
     "datasets",
     "evaluate",
     "explain",

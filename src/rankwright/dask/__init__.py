@@ -19,7 +19,7 @@ from rankwright.data.streams.opening import data_files
 from rankwright.data.table_columns import TableColumns
 from rankwright.engines import ENGINES
 
-__all__ = ["DaskQueries", "load", "queries", "shutdown"]
+__all__ = ["DaskQueries", "queries", "shutdown"]
 
 ENGINES[DaskQueries] = DaskEngine
 

@@ -83,7 +83,8 @@ class DaskEngine(Engine):
         self._name = uuid.uuid4().hex
         self._before = queries.before_parts()
         self._held: dict[int, Future] = {}
-        self._changes: list[list[bytes]] = [[] for _ in self._before]  # calls that have changed each state, in order
+        self._changes: list[list[bytes]] = [[] for _ in self._before]  # calls that change each state, in order
+        self._n_told = [0 for _ in self._before]  # of these the worker knows
 
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Tells of a pass."""
@@ -98,6 +99,12 @@ class DaskEngine(Engine):
 
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         return iter(self._asked(Call(step, sent, on_state=True), range(len(self._before))))
+
+    def change_states(self, step: Step, *sent: Any) -> None:
+        """Goes along with the next message."""
+        packed = cloudpickle.dumps(Call(step, sent, on_state=True))
+        for changes in self._changes:
+            changes.append(packed)
 
     def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
         """A message for each part, as what the part before has returned goes along."""
@@ -120,8 +127,8 @@ class DaskEngine(Engine):
         losses, behind = 0, set[int]()
         while lacking := [number for number in numbers if number not in answers]:
             self._hold([number for number in lacking if number not in self._held])
-            changes = {n: (len(self._changes[n]), self._changes[n] if n in behind else None) for n in lacking}
-            found = self._message(packed, changes)
+            untold = {n: self._changes[n][0 if n in behind else self._n_told[n] :] for n in lacking}
+            found = self._message(packed, {n: (len(self._changes[n]), untold[n]) for n in lacking})
             behind = {number for number, answer in found.items() if answer.is_behind}
             answers |= {number: answer for number, answer in found.items() if not answer.is_behind}
             lost = [number for number in lacking if number not in found]
@@ -139,6 +146,7 @@ class DaskEngine(Engine):
                 raise error
             if call.changes_state:
                 self._changes[number].append(packed)
+            self._n_told[number] = len(self._changes[number])
         return [answers[number].result for number in numbers]
 
     def _hold(self, numbers: list[int]) -> None:
@@ -152,7 +160,7 @@ class DaskEngine(Engine):
             finished(future)
             self._held[number] = future
 
-    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes] | None]]) -> dict[int, Answer]:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
         """The answers of all workers, of the parts that they have."""
         try:
             told = self._client.run(_answers, self._name, call, changes, on_error="return")
@@ -189,17 +197,19 @@ class Held:
     def __reduce__(self) -> tuple[Any, ...]:
         return Held, self._made_of
 
-    def answer(self, call: Call, version: int, changes: list[bytes] | None) -> Answer:
-        """What the call returns, if the state is what it should find, or can be made so by all that has changed it."""
+    def answer(self, call: Call, version: int, changes: list[bytes]) -> Answer:
+        """What the call returns, once the state is what so many changes make it, of which the last are given."""
         if self._made_of[1] not in _parts:
             return Answer(is_behind=True)  # nobody waits for it
         try:
             with on_this_thread(), one_thread_per_call():
-                if changes is not None and self.version != version:
+                if self.version != version - len(changes) and len(changes) == version:  # these are all there are
                     self.part.state, self.version = State(self.part.offsets, self.part.first_query), 0
-                    for change in changes:
-                        self._do(cloudpickle.loads(change))
-                return Answer(is_behind=True) if self.version != version else Answer(self._do(call))
+                if self.version != version - len(changes):
+                    return Answer(is_behind=True)
+                for change in changes:
+                    self._do(cloudpickle.loads(change))
+                return Answer(self._do(call))
         except Exception as error:
             return Answer(error=error)
 
@@ -213,7 +223,7 @@ class Held:
 
 
 async def _answers(
-    engine: str, packed: bytes, changes: dict[int, tuple[int, list[bytes] | None]], dask_worker: Any
+    engine: str, packed: bytes, changes: dict[int, tuple[int, list[bytes]]], dask_worker: Any
 ) -> dict[int, Answer]:
     """The answers of the parts that this worker has."""
     own: Mapping[int, Held] = _parts.get(engine, {})

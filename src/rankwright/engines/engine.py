@@ -73,6 +73,11 @@ class Engine(ABC):
         """What ``step(state, *sent)`` makes of the state of each part, in their order. The data are not read."""
         return list(self._state_results(step, sent))
 
+    def change_states(self, step: Step, *sent: Any) -> None:
+        """Let ``step(state, *sent)`` change the state of each part; an engine may put it off until one is asked for."""
+        for _ in self._state_results(step, sent):
+            pass
+
     def sum_of_states(self, step: Step, *sent: Any) -> Any:
         """What ``step(state, *sent)`` makes of the states that parts were given by earlier steps, added up."""
         return _total(self._state_results(step, sent))

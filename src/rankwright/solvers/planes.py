@@ -53,7 +53,7 @@ class Planes(ABC):
 
     def __init__(self, objective: StructuredObjective) -> None:
         self._engine = objective.engine
-        self._engine.each_state(_begin)
+        self._engine.change_states(_begin)
 
     @property
     def n_planes(self) -> int:
@@ -83,7 +83,7 @@ class Planes(ABC):
 
     def forget_duals(self) -> None:
         """Start anew from the zeros."""
-        self._engine.each_state(_forget_duals)
+        self._engine.change_states(_forget_duals)
 
     @abstractmethod
     def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
@@ -123,7 +123,7 @@ class FeaturePlanes(Planes):
     def __init__(self, objective: StructuredObjective) -> None:
         super().__init__(objective)
         self._shape = (objective.n_features,)
-        self._engine.each_state(_begin_vectors, objective.n_features)
+        self._engine.change_states(_begin_vectors, objective.n_features)
 
     @staticmethod
     def add_to(part: Part, weights: Array, first: int, last: int, least: float) -> None:
@@ -137,11 +137,11 @@ class FeaturePlanes(Planes):
 
     def add(self, weights: Array, first: int, last: int, least: float) -> None:
         """Without the data."""
-        self._engine.each_state(_add_among, weights, first, last, least)
+        self._engine.change_states(_add_among, weights, first, last, least)
 
     def drop_idle(self, rounds: int) -> None:
         """Moves the others together."""
-        self._engine.each_state(_drop_idle, rounds)
+        self._engine.change_states(_drop_idle, rounds)
 
     def ascend(self, queries: Order, alpha: float, weights: Array, least: float, most_steps: int = MOST_STEPS) -> float:
         """Without the data."""
@@ -159,7 +159,7 @@ class FeaturePlanes(Planes):
 
     def set_heights(self, weights: Array) -> None:
         """Note b_i + v_iᵀw of each plane: lines begin there."""
-        self._engine.each_state(_set_heights, weights)
+        self._engine.change_states(_set_heights, weights)
         self._rounding = _rounding(self._engine.sum_of_states(_largest_squares, self._shape))
 
     def set_slopes(self, direction: Array) -> tuple[float, float]:
@@ -169,7 +169,7 @@ class FeaturePlanes(Planes):
 
     def move(self, step: float) -> None:
         """Let lines begin further on: heights + step · slopes."""
-        self._engine.each_state(_move, step)
+        self._engine.change_states(_move, step)
 
     def soften(self, step: float, temperature: float) -> float:
         """Σ_q T log Σ_i exp(h_i/T), h = heights + step · slopes; the dual variables become its derivatives."""
