@@ -18,7 +18,7 @@ LAYERS = [
     {"data"},
     {"engines"},
     {"clusters"},
-    {"dask"},
+    {"dask", "spark"},
     {"evaluation"},
     {"preparation"},
     {"solvers"},

@@ -11,6 +11,7 @@ from rankwright._version import __version__
 if TYPE_CHECKING:
     from rankwright import dask as dask  # not in __all__, as it needs an extra
     from rankwright import datasets, losses, theory
+    from rankwright import spark as spark  # as well
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -84,6 +85,7 @@ _NAMES = {
     "rankwright.dask": ("dask",),
     "rankwright.datasets": ("datasets",),
     "rankwright.losses": ("losses",),
+    "rankwright.spark": ("spark",),
     "rankwright.theory": ("theory",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.evaluation.comparison": ("Comparison", "compare"),

@@ -1,5 +1,7 @@
-"""Dask clusters of two workers with a thread each."""
+"""Clusters of two workers with a thread each."""
 
+import os
+import shutil
 from contextlib import contextmanager
 
 import pytest
@@ -28,3 +30,16 @@ def fresh_client():
     """A cluster whose workers may be killed."""
     with dask_cluster() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark session of two Python workers, in which Python workers may be killed."""
+    pytest.importorskip("pyspark", reason="needs rankwright[spark]")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("needs Java 17")
+    from rankwright.spark.connecting import session_at
+
+    session = session_at("local[2]")
+    yield session
+    session.stop()

@@ -218,7 +218,7 @@ def test_scores_need_rows_in_order(address, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("engine", "told"),
     [
-        ("sparc", "--engine must be one of local, dask, dask=ADDRESS, not 'sparc'"),
+        ("sparc", "--engine must be one of local, dask, dask=ADDRESS, spark, spark=MASTER, not 'sparc'"),
         ("dask=", "is empty"),
         ("local=1", "--engine must be one of"),
         ("dask=127.0.0.1:1", "there is no Dask scheduler at '127.0.0.1:1'"),

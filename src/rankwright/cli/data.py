@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwright.cli.engines import ChosenEngine
+from rankwright.cli.engines import ENGINES, ChosenEngine
 from rankwright.cli.memory import MemoryLimit
 from rankwright.cli.options import check_one_of, flag, naming_options, option, takes
 from rankwright.cli.output import opening, reading
@@ -159,9 +159,10 @@ def _names(option: str, text: str | None) -> tuple[str, ...] | None:
 def _reader_anywhere(
     *,
     engine: str = option(
-        "local|dask|dask=ADDRESS",
-        "Where to hold and work on the data: in this process; on Dask workers, one for each processor of this machine; "
-        "or on the cluster of the Dask scheduler at ADDRESS. Workers read the files themselves.",
+        ENGINES,
+        "Where to hold and work on the data: in this process; on Dask workers, one for each processor of this machine, "
+        "or those of the scheduler at ADDRESS; or on Spark, on this machine or at MASTER. Workers read the files "
+        "themselves.",
         default="local",
     ),
     reader: DataReader,

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rankwright.clusters.queries import ClusterQueries
 
 
+ENGINES = "local|dask|dask=ADDRESS|spark|spark=MASTER"
+
+
 @dataclass(frozen=True)
 class ChosenEngine:
     """A cluster: the name of its engine, and its address if one was given."""
@@ -29,8 +32,7 @@ class ChosenEngine:
         if text == "local":
             return None
         if name not in _LOADERS or (mark and not address):
-            known = ", ".join(["local", *(f"{each}, {each}=ADDRESS" for each in _LOADERS)])
-            raise ParameterError(f"--engine must be one of {known}, not {text!r}")
+            raise ParameterError(f"--engine must be one of {ENGINES.replace('|', ', ')}, not {text!r}")
         return cls(name, address or None)
 
     def load(self, files: list[Path], reading: Reading, memory: MemoryLimit) -> ClusterQueries:
@@ -50,8 +52,19 @@ def _load_on_dask(files: list[Path], reading: Reading, address: str | None, memo
     return dask.load(files, reading, address, parts=None, shuffle=memory.sort, memory=memory.limit)
 
 
+def _load_on_spark(files: list[Path], reading: Reading, address: str | None, memory: MemoryLimit) -> ClusterQueries:
+    try:
+        from rankwright import spark
+    except ImportError as error:
+        raise ParameterError(f"--engine spark: {error}") from None
+    return spark.load(files, reading, address, shuffle=memory.sort, memory=memory.limit)
+
+
 # A further engine is a line here.
-_LOADERS: dict[str, Callable[[list[Path], Reading, str | None, MemoryLimit], ClusterQueries]] = {"dask": _load_on_dask}
+_LOADERS: dict[str, Callable[[list[Path], Reading, str | None, MemoryLimit], ClusterQueries]] = {
+    "dask": _load_on_dask,
+    "spark": _load_on_spark,
+}
 
 
 def check_row_order(queries: Any, data: Path) -> None:

@@ -1,0 +1,42 @@
+"""`SparkEngine`: every pass is a job, whose tasks find their parts on the machines where they have been."""
+
+from __future__ import annotations
+
+from rankwright.clusters.engine import Answer, ClusterEngine
+from rankwright.clusters.queries import ClusterQueries
+from rankwright.spark import worker
+from rankwright.spark.jobs import new_name
+from rankwright.spark.partitions import SparkPartitions
+
+
+class SparkQueries(ClusterQueries):
+    """Queries in the memory of Spark's executors, made by :func:`rankwright.spark.queries`."""
+
+    partitions: SparkPartitions
+
+
+SparkQueries._kind = SparkQueries
+
+
+class SparkEngine(ClusterEngine):
+    """Parts stay where they are, but who gets to work on one may be another process than the last time.
+
+    So learners are not told that parts keep what they have computed, though a process does as long as it can: jobs are
+    dear, and learners that expect nothing ask less often.
+    """
+
+    def __init__(self, queries: SparkQueries) -> None:
+        super().__init__(queries)
+        self._queries: SparkQueries
+        self._name = new_name(self)
+
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
+        """One job; another one for parts that have to be brought to the machines of their tasks."""
+        whole = self._queries.whole
+        sent = {n: (self._name, n, (self._before[n], whole), call, *changes[n]) for n in changes}
+        what = f"pass {self.passes} over {self._queries._source.told()}"
+        answers = self._queries.partitions.asked(what, worker.answer, sent, list(changes))
+        return dict(zip(changes, answers, strict=True))
+
+    def _give_up(self, number: int) -> None:
+        raise AssertionError("jobs answer for all parts")
