@@ -163,9 +163,7 @@ def test_vectors_of_different_lengths_are_refused(spark):
 def test_a_split_query_is_refused_by_name_or_brought_together(spark, known):
     order = np.random.default_rng(0).permutation(known.n_documents)
     scattered = rw.Queries(known.X[order], known.y[order], known.qid[order])
-    rows = [
-        (float(y), str(q), *x) for y, q, x in zip(scattered.y, scattered.qid, scattered.X.tolist(), strict=True)
-    ]
+    rows = [(float(y), str(q), *x) for y, q, x in zip(scattered.y, scattered.qid, scattered.X.tolist(), strict=True)]
     names = ["label", "qid", *(f"x{column}" for column in range(8))]
     frame = spark.createDataFrame(rows, names).coalesce(2).repartition(2)
     with pytest.raises(rw.DataError, match=r"query '.*' is split: some of its rows are in partition 1 and some in"):

@@ -1,0 +1,88 @@
+"""A Python worker that is killed in the middle of a fit costs time: weights are those of an undisturbed run, bit by bit."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from tests.clusters import disturbed as killing
+from tests.clusters.disturbed import LEARNERS, Deadly, Disturbed
+from tests.clusters.made import dirty_queries
+from tests.clusters.test_spark import frame_of
+
+pytestmark = pytest.mark.peers
+
+SPARK_LEARNERS = LEARNERS | {"structured": lambda: rw.StructuredRanker("ndcg@10", alpha=1000.0, tol=0.1)}
+
+
+@pytest.fixture(scope="module")
+def queries(spark):
+    return rw.spark.queries(frame_of(spark, dirty_queries(20), 2))
+
+
+@pytest.fixture
+def by_value():
+    """Workers cannot import what tests have."""
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(killing)
+    yield
+    cloudpickle.unregister_pickle_by_value(killing)
+
+
+@pytest.mark.parametrize("name", SPARK_LEARNERS)
+@pytest.mark.usefixtures("by_value")
+def test_a_killed_worker_changes_nothing(queries, monkeypatch, tmp_path, name):
+    from rankwright.spark.engine import SparkEngine
+
+    disturbed = Disturbed(monkeypatch, SparkEngine)
+    usual = disturbed.during(None, None, lambda: SPARK_LEARNERS[name]().fit(queries))
+    for moment in (0.05, 0.5, 0.95):
+        mark = tmp_path / f"killed-{moment}"
+        at, mark_at = int(moment * disturbed.count), mark
+
+        def in_step(call, mark=mark_at):
+            return call._replace(step=Deadly(call.step, mark))
+
+        learned = disturbed.during(at, in_step, lambda: SPARK_LEARNERS[name]().fit(queries))
+        assert mark.exists()
+        np.testing.assert_array_equal(learned.coef_, usual.coef_)
+
+
+def test_what_a_machine_has_lost_is_brought_again(spark, queries, monkeypatch):
+    """All files of parts and states are removed before a call: parts come from the cache, changes are made again."""
+    from shutil import rmtree
+
+    from rankwright.spark.engine import SparkEngine
+    from rankwright.spark.worker import _folder, _objects
+
+    def lose(_):
+        _objects.clear()
+        rmtree(_folder(), ignore_errors=True)
+
+    disturbed = Disturbed(monkeypatch, SparkEngine)
+    usual = disturbed.during(None, None, lambda: SPARK_LEARNERS["structured"]().fit(queries))
+
+    def before_step(call):
+        for _ in range(3):  # as every worker has some in its memory
+            list(queries.partitions.results("lose", lose))
+        return call
+
+    learned = disturbed.during(disturbed.count // 2, before_step, lambda: SPARK_LEARNERS["structured"]().fit(queries))
+    np.testing.assert_array_equal(learned.coef_, usual.coef_)
+
+
+def test_partitions_that_are_no_longer_cached_are_made_again(spark, queries):
+    usual = rw.RankRLS(1.0).fit(queries)
+    queries.partitions.rdd.unpersist(blocking=True)
+    np.testing.assert_array_equal(rw.RankRLS(1.0).fit(queries).coef_, usual.coef_)
+
+
+def test_work_that_is_always_lost_is_told(queries):
+    def die(_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(rw.DataError, match=r"Spark lost the work on some of 2 partitions 6 times: .* more memory"):
+        list(queries.partitions.results("dying", die))
