@@ -1,4 +1,4 @@
-"""A Python worker that is killed in the middle of a fit costs time: weights are those of an undisturbed run, bit by bit."""
+"""A Python worker that is killed in the middle of a fit costs time: weights are those of an undisturbed run."""
 
 import os
 import signal
