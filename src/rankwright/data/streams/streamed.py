@@ -156,8 +156,11 @@ class StreamedQueries:
             for part in parts:
                 if "whole" not in self.__dict__:
                     extremes.append(Whole.of(part.supervision, part.grouping))
-                yield part.as_part(lambda: self.whole)
                 done += part.n_documents * self.row_bytes
+                whole_part = part.as_part(lambda: self.whole)
+                del part  # it goes when who has got it lets it go, and not when the next one is here
+                yield whole_part
+                del whole_part
                 if progress is not None:
                     progress(Progress(what, done, total, in_bytes=True))
         if len(extremes) == self.n_parts:
