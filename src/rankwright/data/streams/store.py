@@ -271,7 +271,12 @@ class Store:
         if self._has_doc_ids and features:
             start, ends = self._ends("doc_ends", first, last)
             characters = self.array("doc_text", start, int(ends[-1]) if len(ends) else start)
-            doc_ids = texts_from(characters, ends, start)
+            try:
+                doc_ids = texts_from(characters, ends, start)
+            except ValueError as error:
+                raise DataError(
+                    f"{self._told}: what is kept of it is damaged ({error}): remove_cache removes it"
+                ) from None
         return Rows(x, self._labels(first, last), doc_ids)
 
     def _labels(self, first: int, last: int) -> npt.NDArray[Any] | PreferenceGraph:

@@ -189,6 +189,8 @@ class StreamedQueries:
         They keep the order of the data, so positions must ascend.
         """
         if isinstance(which, int | np.integer):
+            if not -self.n_queries <= which < self.n_queries:
+                raise IndexError(f"query {which} of {self.n_queries}")
             which = slice(int(which), int(which) + 1 or None)
         if isinstance(which, slice):
             positions = np.arange(self.n_queries)[which]
@@ -201,6 +203,13 @@ class StreamedQueries:
             )
         chosen = positions if self._chosen is None else self._chosen[positions]
         return StreamedQueries(self._source, self.memory, **{**self._made_by, "chosen": chosen})
+
+    def __array__(self, *_: Any, **__: Any) -> npt.NDArray[Any]:
+        """Refused: an array of all queries would be in memory at once."""
+        raise TypeError(
+            "these queries are read part by part, and are no array: give queries.in_memory() if they fit, or change "
+            "their features by queries.mapped(function); rankers and fit take them as they are"
+        )
 
     @property
     def _made_by(self) -> dict[str, Any]:
