@@ -25,7 +25,7 @@ def test_the_command_says_what_to_install(tmp_path, monkeypatch, capsys):
     for name in [name for name in sys.modules if name.startswith("rankwright.dask")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delattr(rankwright, "dask", raising=False)
+    monkeypatch.delitem(vars(rankwright), "dask", raising=False)
     (tmp_path / "train.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     assert main(["train", str(tmp_path / "train.txt"), "--engine", "dask", "--out", str(tmp_path / "model.json")]) == 2
     assert "--engine dask: rankwright.dask needs Dask: pip install 'rankwright[dask]'" in capsys.readouterr().err

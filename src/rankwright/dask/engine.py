@@ -12,7 +12,7 @@ import asyncio
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -89,10 +89,9 @@ class DaskEngine(Engine):
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Tells of a pass."""
         if not reads:
-            return super().each(step, *sent, reads=False)
-        self._tell(done=0.0)
-        self.passes += 1
-        return self._results(step, sent)
+            return self._results(step, sent)
+        with self._passing():
+            return self._results(step, sent)
 
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         return iter(self._asked(Call(step, sent, on_state=False), range(len(self._before))))
@@ -108,17 +107,25 @@ class DaskEngine(Engine):
 
     def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
         """A message for each part, as what the part before has returned goes along."""
-        self.passes += int(not states_only)
-        for number in range(len(self._before)):
-            (carried,) = self._asked(Call(step, (carried, *sent), states_only), [number])
+        with nullcontext() if states_only else self._passing():
+            for number in range(len(self._before)):
+                (carried,) = self._asked(Call(step, (carried, *sent), states_only), [number])
         return carried
 
-    def _tell(self, done: float) -> None:
+    @contextmanager
+    def _passing(self) -> Iterator[None]:
+        """Count a pass, and tell of it."""
+        self.passes += 1
         watch = self._queries._watch
-        if watch is not None:
-            watch.passes += 1
-            what = f"pass {watch.passes} over {self._queries._source.told()}"
-            watch.tell(Progress(what, done, self.n_documents * self._queries.row_bytes, in_bytes=True))
+        if watch is None:
+            yield
+            return
+        watch.passes += 1
+        what = f"pass {watch.passes} over {self._queries._source.told()}"
+        total = self.n_documents * self._queries.row_bytes
+        watch.tell(Progress(what, 0.0, total, in_bytes=True))
+        yield
+        watch.tell(Progress(what, total, total, in_bytes=True))
 
     def _asked(self, call: Call, numbers: Any) -> list[Any]:
         """What a call returns of some parts, in this order; those that are lost are made anew."""
