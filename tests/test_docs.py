@@ -191,7 +191,7 @@ def page_of(page):
     return pytest.param(page, id=name, marks=[pytest.mark.peers] * (name in OF_EXTRAS))
 
 
-@pytest.mark.parametrize("page", map(page_of, PAGES))
+@pytest.mark.parametrize("page", [*map(page_of, PAGES)])
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for needed in OF_EXTRAS.get(page.relative_to(ROOT).as_posix(), ()):

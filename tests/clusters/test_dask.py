@@ -195,8 +195,9 @@ def test_passes_are_told(client, tmp_path):
     queries, _ = loaded(dirty_queries(), tmp_path, client)
     told = []
     ranker = rw.RankSVM(alpha=1.0).fit(queries.watched(told.append))
-    assert len(told) == ranker.passes_ + 1  # and the first look
-    assert told[2].what == "pass 3 over part-0.parquet and 2 more"
+    assert len(told) == 2 * (ranker.passes_ + 1)  # the begin and the end of each, and of the first look
+    assert {now.what for now in told[4:6]} == {"pass 3 over part-0.parquet and 2 more"}
+    assert [now.share for now in told[4:6]] == [0.0, 1.0]
 
 
 def test_tasks_have_names_for_the_dashboard(client, tmp_path):

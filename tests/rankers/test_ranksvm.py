@@ -212,6 +212,15 @@ def test_early_stopping_keeps_the_best_step(solver, loss, measure):
     assert objective.value(ranker.coef_) == pytest.approx(ranker.objective_, rel=1e-9)
 
 
+@pytest.mark.parametrize("options", [{"early_stopping": True}, {"alpha": rw.search(0.1, 1.0)}], ids=["stop", "search"])
+def test_validation_queries_that_do_not_count_decide_nothing(options):
+    X, y, qid = collection()
+    leaves_out_empty = rw.Convention("none", empty=None)
+    ranker = rw.RankSVM(**options, measures="map", convention=leaves_out_empty)
+    with pytest.raises(rw.DataError, match="none of the held-out queries"):
+        ranker.fit(X, y, qid=qid, valid=rw.Queries(X, 0 * y, qid))
+
+
 def test_early_stopping_needs_something_to_stop_by():
     X, y, qid = collection(rows=30)
     with pytest.raises(rw.ParameterError, match="early_stopping needs validation queries"):

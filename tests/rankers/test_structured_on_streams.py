@@ -7,6 +7,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.engines import states, stream
+from rankwright.machine import threads
 from rankwright.solvers import structured_objective
 from tests.rankers.test_closed_forms_on_streams import dirty
 from tests.streaming import query_by_query, streamed
@@ -83,9 +84,10 @@ def test_groups_that_parts_cut(many, n_parts, in_files, monkeypatch):
 ])  # fmt: skip
 def test_long_line_searches_come_to_the_same(n_queries, documents, n_features, dtype, monkeypatch):
     made = rw.datasets.make_queries(n_queries, documents, n_features, n_informative=n_features // 2, dtype=dtype)
+    monkeypatch.setattr(threads, "_DOCUMENTS_WORTH_A_THREAD", 100)
     theirs = rw.StructuredRanker("ndcg@10", 1.0).fit(made.queries)
-    for threads, data in (("1", made.queries), ("3", made.queries), ("2", streamed(made.queries, 4))):
-        monkeypatch.setenv("RANKWRIGHT_THREADS", threads)
+    for n_threads, data in (("1", made.queries), ("3", made.queries), ("2", streamed(made.queries, 4))):
+        monkeypatch.setenv("RANKWRIGHT_THREADS", n_threads)
         assert_same_fit(rw.StructuredRanker("ndcg@10", 1.0).fit(data), theirs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -62,10 +63,9 @@ class ClusterEngine(Engine):
     def each(self, step: Step, *sent: Any, reads: bool = True) -> Iterator[Any]:
         """Tells of a pass."""
         if not reads:
-            return super().each(step, *sent, reads=False)
-        self._tell(done=0.0)
-        self.passes += 1
-        return self._results(step, sent)
+            return self._results(step, sent)
+        with self._passing():
+            return self._results(step, sent)
 
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         return iter(self._asked(Call(step, sent, on_state=False), range(len(self._before))))
@@ -81,17 +81,25 @@ class ClusterEngine(Engine):
 
     def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
         """A message for each part, as what the part before has returned goes along."""
-        self.passes += int(not states_only)
-        for number in range(len(self._before)):
-            (carried,) = self._asked(Call(step, (carried, *sent), states_only), [number])
+        with nullcontext() if states_only else self._passing():
+            for number in range(len(self._before)):
+                (carried,) = self._asked(Call(step, (carried, *sent), states_only), [number])
         return carried
 
-    def _tell(self, done: float) -> None:
+    @contextmanager
+    def _passing(self) -> Iterator[None]:
+        """Count a pass, and tell of it."""
+        self.passes += 1
         watch = self._queries._watch
-        if watch is not None:
-            watch.passes += 1
-            what = f"pass {watch.passes} over {self._queries._source.told()}"
-            watch.tell(Progress(what, done, self.n_documents * self._queries.row_bytes, in_bytes=True))
+        if watch is None:
+            yield
+            return
+        watch.passes += 1
+        what = f"pass {watch.passes} over {self._queries._source.told()}"
+        total = self.n_documents * self._queries.row_bytes
+        watch.tell(Progress(what, 0.0, total, in_bytes=True))
+        yield
+        watch.tell(Progress(what, total, total, in_bytes=True))
 
     def _asked(self, call: Call, numbers: Any) -> list[Any]:
         """What a call returns of some parts, in this order; those that are lost are made anew."""

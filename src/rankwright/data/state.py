@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.exact_sums import ExactSums
+from rankwright.data.doubled_sums import DoubledSums
 from rankwright.machine.threads import for_query_ranges, runs_for_threads, side_by_side, sum_over_query_ranges
 from rankwright.types import Array
 
@@ -56,11 +56,11 @@ class QueryRun:
         """Σ over runs of its queries of what ``add(first, last, out)`` adds to zeros, always in the same order."""
         return sum_over_query_ranges(add, self.offsets, shape)
 
-    def exact_sums_over_runs(self, add: Callable[[int, int, ExactSums], None], n_columns: int) -> ExactSums:
-        """The same where ``add(first, last, total)`` adds exactly: the total does not depend on the runs."""
+    def doubled_sums_over_runs(self, add: Callable[[int, int, DoubledSums], None], n_columns: int) -> DoubledSums:
+        """The same in twice the digits by ``add(first, last, total)``: the total does not depend on the runs."""
 
-        def total_of(run: tuple[int, int]) -> ExactSums:
-            total = ExactSums(n_columns)
+        def total_of(run: tuple[int, int]) -> DoubledSums:
+            total = DoubledSums(n_columns)
             add(*run, total)
             return total
 

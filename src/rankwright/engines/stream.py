@@ -35,16 +35,17 @@ class Stream(Engine):
         return self._results(step, sent)
 
     def _results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
-        n_queries = n_documents = 0
+        number = n_queries = n_documents = 0
         with closing(self._queries.parts()) as parts:
-            for number, queries in enumerate(parts):
+            for queries in parts:
                 with self._states.use(number, State(queries.grouping.offsets, n_queries)) as state:
-                    before = (n_queries, n_documents)
-                    part = Part(queries, before=before, state=state)
+                    part = Part(queries, before=(n_queries, n_documents), state=state)
                     result = step(part, *sent)
                     part.release()
-                yield result
                 n_queries, n_documents = n_queries + queries.n_queries, n_documents + queries.n_documents
+                number += 1
+                del part, queries  # before the next but one is read
+                yield result
 
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         for number in range(len(self._states)):

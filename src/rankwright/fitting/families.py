@@ -203,6 +203,7 @@ class Structured(_Iterative):
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
         is_bounded = self.measure.name == "nDCG" or (self.measure.name == "AP" and self.measure.cutoff is None)
         near = RankRLS(search(*_ALPHAS), **told).fit(queries).coef_
+        near = near.astype(np.float32).astype(np.float64)  # its last digits depend on how the data are cut into parts
         return StructuredRanker(self.measure if is_bounded else "ndcg@10", alpha, center=near, tol=_TOL, **told)
 
 

@@ -141,6 +141,11 @@ class Loss(ABC):
         """Whether a least value that was found is the least there is."""
         return True
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether its values are the loss itself, and not what a search that need not find the greatest has found."""
+        return True
+
     @abstractmethod
     def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> QueryLosses:
         """The loss on Queries or judgments; ``sample_weight`` has a number ≥ 0 for each query, or for each row."""

@@ -294,6 +294,11 @@ class StructuredHinge(Loss):
         """The tight bound is not."""
         return self.bound == "convex"
 
+    @property
+    def is_exact(self) -> bool:
+        """With rescaled slacks, rankings are searched for along a line only."""
+        return self.rescale == "margin"
+
     def on(self, queries: Judgments | Judged, sample_weight: npt.ArrayLike | None = None) -> StructuredLosses:
         """The bound on these queries."""
         judgments, measure = judgments_of(queries), checked_measure(self.measure)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.exact_sums import ExactSums
+from rankwright.data.doubled_sums import DoubledSums
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
@@ -178,14 +178,14 @@ def _misses(part: Part) -> bool:
     return has_missing(part.queries.X)
 
 
-def _known(part: Part, transforms: Transforms, n_documents: int) -> tuple[npt.NDArray[np.int64], ExactSums, Array]:
+def _known(part: Part, transforms: Transforms, n_documents: int) -> tuple[npt.NDArray[np.int64], DoubledSums, Array]:
     """Of each transformed feature, how many documents have it, and Σ of their values over ``n_documents``.
 
     So the sum overflows no earlier than the mean does. The third number is above 0 if some query has documents with
     the feature and without it.
     """
     queries, n = part.queries, part.n_features
-    counts, sums = np.full(n, queries.n_documents), ExactSums(n)
+    counts, sums = np.full(n, queries.n_documents), DoubledSums(n)
     if sp.issparse(queries.X):
         entries, missing = sparse_entries(queries.X, queries.grouping, transforms, None)
         columns = queries.X.indices

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.data.exact_sums import ExactSums
+from rankwright.data.doubled_sums import DoubledSums
 from rankwright.data.part import Part
 from rankwright.data.query_blocks import QueryBlocks
 from rankwright.data.streams.streamed import AnyQueries
@@ -38,10 +38,10 @@ def _within_query_squares(queries: AnyQueries) -> tuple[Array, npt.NDArray[np.bo
     return total, np.sqrt(total) > _ROUNDING * np.sqrt(size)
 
 
-def _squares(part: Part) -> tuple[ExactSums, Array]:
+def _squares(part: Part) -> tuple[DoubledSums, Array]:
     """Σ of squares of each feature, less its mean in each query, and as it is."""
     blocks = QueryBlocks(part.queries.X, part.queries.grouping)
-    total, size = ExactSums(part.n_features), np.zeros(part.n_features)
+    total, size = DoubledSums(part.n_features), np.zeros(part.n_features)
     for of_queries, _, rows in blocks:
         sizes = np.diff(blocks.offsets[of_queries.start : of_queries.stop + 1])
         if sp.issparse(rows):

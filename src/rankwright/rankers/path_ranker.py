@@ -19,7 +19,7 @@ from rankwright.data.part import Part
 from rankwright.data.streams.streamed import AnyQueries, StreamedQueries, in_memory
 from rankwright.engines import engine_of
 from rankwright.engines.engine import Engine
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
 from rankwright.losses.loss import Loss, counting_weights
 from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
@@ -27,7 +27,7 @@ from rankwright.progress import Iteration, Progress, Tell, part_of
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker
 from rankwright.selection.judging import Judge, Split, splits_of
-from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, given_alphas
+from rankwright.selection.search import NONE_COUNTS, Rule, Search, checked_alphas, checked_rule, given_alphas
 from rankwright.solvers.linear_objective import LinearObjective
 from rankwright.solvers.sent_loss import SentLoss
 from rankwright.solvers.solved import Goal, Solved
@@ -270,6 +270,8 @@ class Watch:
             self._progress(Progress(f"step {self._step}", self._step, None, iteration=told))
         if not self._stops_early or measure is None:
             return False
+        if np.isnan(measure):
+            raise DataError(NONE_COUNTS)
         worth = -measure if self._task.measures[0].lower_is_better else measure
         self._since_best += 1
         if worth > self._best_measure:

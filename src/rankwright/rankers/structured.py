@@ -239,7 +239,7 @@ class StructuredRanker(PathRanker):
             is_near = solved.known.progress.is_near(kept.value)
             solved = solved._replace(weights=kept.weights, value=kept.value, steps=kept.steps, converged=is_near)
         value, bound = solved.value, solved.bound
-        unsure = 0.0 if self.rescale == "margin" else objective.argmax_gap(solved.weights)
+        unsure = 0.0 if self._loss().is_exact else objective.argmax_gap(solved.weights)
         if value < bound:  # what the search has missed here it has found elsewhere, or sums are rounded
             value, unsure = bound, max(value + unsure - bound, 0.0)
         return solved._replace(value=value, unsure=unsure)

@@ -10,12 +10,13 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import numpy as np
 
 from rankwright.checks import check_choice, check_positive
-from rankwright.errors import ParameterError
+from rankwright.errors import DataError, ParameterError
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.types import Array
 
 Rule = Literal["best", "one-standard-error"]
 RULES = ("best", "one-standard-error")
+NONE_COUNTS = "the measure that decides is defined for none of the held-out queries: do any have a relevant document?"
 
 _ROUNDING = 1e-9  # of a standard error
 
@@ -89,14 +90,15 @@ def choose_by(
     If several are as cheap, it is the best of these. ``values_of`` gives what the estimate of a model is made of, a
     value for each held-out query. Only the one-standard-error rule asks for it, model by model until one is as good.
     """
+    if all(math.isnan(estimate.mean) for estimate in estimates):
+        raise DataError(NONE_COUNTS)
     best = first_best(estimates, lower_is_better)
     if rule == "best":
         return best
     worth = [_worth(estimate.mean, lower_is_better) for estimate in estimates]
     cheapest_first = sorted(range(len(worth)), key=lambda at: (costs[at], -worth[at]))
     of_best = values_of(best)
-    as_good = (at for at in cheapest_first if is_as_good(estimate_of(values_of(at) - of_best), lower_is_better))
-    return next(as_good, cheapest_first[0])  # where no query counts, nothing tells models apart
+    return next(at for at in cheapest_first if is_as_good(estimate_of(values_of(at) - of_best), lower_is_better))
 
 
 def is_as_good(difference: Estimate, lower_is_better: bool) -> bool:

@@ -46,11 +46,9 @@ class DocumentPlanes(Planes):
             state["planes.coefficients"] = np.pad(state["planes.coefficients"], ((0, more), (0, 0)))
 
     @staticmethod
-    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, gap: float) -> float:
         """Reads the features of the queries."""
-        known = (part.products.parts(), _known(part), _room(part))
-        gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *known)
-        return gap
+        return gap + _ascend(part, order, alpha, weights, least, MOST_STEPS)
 
     def add(self, weights: Array, first: int, last: int, least: float) -> None:
         """Reads the features of new planes."""
@@ -64,7 +62,7 @@ class DocumentPlanes(Planes):
         """Reads the features of the queries."""
         if len(queries) and queries[-1] == self._part.n_queries - 1:  # all have had their turn
             self._engine.passes += 1
-        return self.ascend_on(self._part, queries, alpha, weights, least, most_steps)
+        return _ascend(self._part, queries, alpha, weights, least, most_steps)
 
     def read_and_ascend(self, objective: StructuredObjective, alpha: float, weights: Array, least: float) -> float:
         """Ascent reads X once more."""
@@ -79,6 +77,12 @@ class DocumentPlanes(Planes):
         return part.sum_over_runs(
             lambda first, last, out: part.products.add_transposed(first, last, mixed, out), (part.n_features,)
         )
+
+
+def _ascend(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+    known = (part.products.parts(), _known(part), _room(part))
+    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *known)
+    return gap
 
 
 def _known(part: Part) -> tuple[Any, ...]:

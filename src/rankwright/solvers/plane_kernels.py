@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.data.exact_sums import add_exactly, add_row_exactly
+from rankwright.data.doubled_sums import add_doubled, add_row_doubled
 from rankwright.machine.compile import kernel, summing_kernel
 
 # Dual variables of a smoothed maximum that are smaller than this, as a part of the largest, count as 0.
@@ -186,12 +186,11 @@ def ascend_query(
 
 
 @kernel
-def ascend(order: Any, alpha: float, least: float, most_steps: int, weights: Any, known: Any) -> float:
-    """Dual ascent on these queries, one after the other; ``weights`` follow. Returns the sum of their gaps before."""
+def ascend(order: Any, alpha: float, least: float, most_steps: int, weights: Any, gap: float, known: Any) -> float:
+    """Dual ascent on these queries, one after the other; ``weights`` follow. Adds their gaps before to ``gap``."""
     vectors, margins, duals, gram, counts = known
     capacity = vectors.shape[1]
     height, moved = np.empty(capacity), np.empty(capacity)
-    gap = 0.0
     for q in order:
         count = counts[q]
         height[0], moved[0] = 0.0, 0.0
@@ -213,33 +212,20 @@ def ascend(order: Any, alpha: float, least: float, most_steps: int, weights: Any
 
 @kernel
 def combine(vectors: Any, duals: Any, counts: Any, first: int, last: int, total: Any) -> None:
-    """Add Σ d_i v_i over the planes of queries first … last − 1 to exact sums: of each query, then of all."""
+    """Add Σ d_i v_i over the planes of queries first … last − 1 to doubled sums: of each query, then of all."""
     sums, lost, own = total[0].copy(), total[1].copy(), np.empty(total.shape[1])
     for q in range(first, last):
         own[:] = 0.0
         for i in range(1, counts[q]):
             if duals[q, i] != 0.0:
                 add_scaled(duals[q, i], vectors[q, i], own)
-        add_row_exactly(own, sums, lost)
+        add_row_doubled(own, sums, lost)
     total[0], total[1] = sums, lost
 
 
 @kernel
-def add_largest_squares(vectors: Any, counts: Any, first: int, last: int, out: Any) -> None:
-    """Add the largest v_f² among the planes of each query, feature by feature."""
-    own = np.zeros(len(out))
-    for q in range(first, last):
-        own[:] = 0.0
-        for i in range(1, counts[q]):
-            for f in range(len(own)):
-                own[f] = max(own[f], vectors[q, i, f] * vectors[q, i, f])
-        for f in range(len(own)):
-            out[f] += own[f]
-
-
-@kernel
 def add_soft_maxima(line: Any, counts: Any, first: int, last: int, duals: Any, total: Any) -> None:
-    """Add Σ_q T log Σ_i exp(h_i/T) over a query's planes to an exact sum; its derivatives are the duals.
+    """Add Σ_q T log Σ_i exp(h_i/T) over a query's planes to a doubled sum; its derivatives are the duals.
 
     The line is height, slope, step and T: h = height + step · slope.
     """
@@ -258,7 +244,7 @@ def add_soft_maxima(line: Any, counts: Any, first: int, last: int, duals: Any, t
             weight += duals[q, i]
         for i in range(counts[q]):
             duals[q, i] /= weight
-        add_exactly(highest + temperature * np.log(weight), 0, sums, lost)
+        add_doubled(highest + temperature * np.log(weight), 0, sums, lost)
 
 
 @kernel

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.exact_sums import ExactSums, exact_sum
+from rankwright.data.doubled_sums import DoubledSums, doubled_sum
 from rankwright.data.part import Part
 from rankwright.data.state import State, changes_state
 from rankwright.solvers import plane_kernels as kernels
@@ -31,6 +31,10 @@ _FIRST_ROOM = 8
 # Steps of dual ascent within a query before the next one has its turn.
 MOST_STEPS = 20
 _ROWS_PER_BLOCK = 512  # of the Hessian, so that they stay in a core's cache
+# The Hessian's diagonal may become so much larger than it was when rows were rounded for it, and so much smaller,
+# before they are rounded anew. No power of two, so that rounding of the diagonal decides nothing where it is one.
+_MOST_GROWTH, _LEAST_GROWTH = 22.0, 1e-4
+_MOST_ROUNDINGS = 4
 
 Order = npt.NDArray[np.int64]
 
@@ -67,8 +71,8 @@ class Planes(ABC):
 
     @staticmethod
     @abstractmethod
-    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
-        """Raise D by the dual variables of some of a part's own queries."""
+    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, gap: float) -> float:
+        """Raise D by the dual variables of some of a part's own queries. Adds their gaps before to ``gap``."""
 
     @abstractmethod
     def add(self, weights: Array, first: int, last: int, least: float) -> None:
@@ -111,7 +115,7 @@ class Planes(ABC):
 
     def bound(self, combined: Array, alpha: float, center: Array) -> float:
         """D, the lower bound that the dual variables give; ``combined`` is their v."""
-        margins: ExactSums = self._engine.sum_of_states(_met_margins)
+        margins: DoubledSums = self._engine.sum_of_states(_met_margins)
         return margins.total + float(center @ combined) - float(combined @ combined) / (2 * alpha)
 
 
@@ -122,7 +126,7 @@ class FeaturePlanes(Planes):
 
     def __init__(self, objective: StructuredObjective) -> None:
         super().__init__(objective)
-        self._shape = (objective.n_features,)
+        self._diagonal = np.zeros(objective.n_features)
         self._engine.change_states(_begin_vectors, objective.n_features)
 
     @staticmethod
@@ -131,9 +135,9 @@ class FeaturePlanes(Planes):
         _add(part.state, weights, first, last, least)
 
     @staticmethod
-    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
+    def ascend_on(part: Part, order: Order, alpha: float, weights: Array, least: float, gap: float) -> float:
         """The state has all."""
-        return _ascend(part.state, order, alpha, weights, least, most_steps)
+        return _ascend(part.state, order, alpha, weights, least, MOST_STEPS, gap)
 
     def add(self, weights: Array, first: int, last: int, least: float) -> None:
         """Without the data."""
@@ -152,7 +156,7 @@ class FeaturePlanes(Planes):
 
     def combined(self) -> Array:
         """v = Σ d_i v_i."""
-        combined: ExactSums = self._engine.sum_of_states(_combine)
+        combined: DoubledSums = self._engine.sum_of_states(_combine)
         return combined.values
 
     # The soft maximum of the planes
@@ -160,7 +164,6 @@ class FeaturePlanes(Planes):
     def set_heights(self, weights: Array) -> None:
         """Note b_i + v_iᵀw of each plane: lines begin there."""
         self._engine.change_states(_set_heights, weights)
-        self._rounding = _rounding(self._engine.sum_of_states(_largest_squares, self._shape))
 
     def set_slopes(self, direction: Array) -> tuple[float, float]:
         """Note v_iᵀd of each plane; returns the largest of all heights, and of all slopes, whatever their sign."""
@@ -173,16 +176,23 @@ class FeaturePlanes(Planes):
 
     def soften(self, step: float, temperature: float) -> float:
         """Σ_q T log Σ_i exp(h_i/T), h = heights + step · slopes; the dual variables become its derivatives."""
-        total: ExactSums = self._engine.sum_of_states(_soften, step, temperature)
+        total: DoubledSums = self._engine.sum_of_states(_soften, step, temperature)
         return total.total
 
     def curvature(self) -> Array:
-        """T times the Hessian of the soft maximum at the dual variables.
+        """T times the Hessian of the soft maximum at the dual variables, the same bits however parts are cut.
 
         It is a sum of squares of rows. These are rounded so that all their products are multiples of a power of two,
-        and the sums of so few digits that nothing is rounded any more: in whatever order they are added.
+        and the sums of so few digits that nothing is rounded any more: in whatever order they are added. By how much
+        they are rounded follows from the diagonal, which changes little from one call to the next.
         """
-        curvature: Array = self._engine.sum_of_states(_curvature, self._rounding)
+        for _ in range(_MOST_ROUNDINGS):
+            curvature: Array = self._engine.sum_of_states(_curvature, _rounding(_MOST_GROWTH * self._diagonal))
+            before, self._diagonal = self._diagonal, np.diag(curvature).copy()
+            is_exact = self._diagonal <= _MOST_GROWTH * before
+            is_near = self._diagonal >= _LEAST_GROWTH * before
+            if (is_exact & (is_near | (self._diagonal == 0))).all():
+                break
         return curvature
 
     def tallest(self) -> float:
@@ -191,7 +201,7 @@ class FeaturePlanes(Planes):
 
     def log_counts(self) -> float:
         """Σ_q log of the number of planes."""
-        total: ExactSums = self._engine.sum_of_states(_log_counts)
+        total: DoubledSums = self._engine.sum_of_states(_log_counts)
         return total.total
 
 
@@ -216,7 +226,7 @@ def _read_and_ascend(
             looked_with = weights.copy()
         look_at(part, losses, looked_with, (first, last), (first, last) if kind.has_vectors else None)
         kind.add_to(part, looked_with, first, last, least)
-        gap += kind.ascend_on(part, np.arange(first, last), alpha, weights, least, MOST_STEPS)
+        gap = kind.ascend_on(part, np.arange(first, last), alpha, weights, least, gap)
     return Ascent(weights, looked_with, gap)
 
 
@@ -261,13 +271,13 @@ def _forget_duals(state: State) -> None:
     state["planes.duals"][:, 0] = 1.0
 
 
-def _sizes(state: State) -> tuple[ExactSums, int]:
+def _sizes(state: State) -> tuple[DoubledSums, int]:
     sizes = state["planes.gram"][state["planes.counts"] > 1, 1, 1]
-    return exact_sum(sizes), len(sizes)
+    return doubled_sum(sizes), len(sizes)
 
 
-def _met_margins(state: State) -> ExactSums:
-    return exact_sum(state["planes.duals"] * state["planes.margins"])
+def _met_margins(state: State) -> DoubledSums:
+    return doubled_sum(state["planes.duals"] * state["planes.margins"])
 
 
 def _add(state: State, weights: Array, first: int, last: int, least: float) -> None:
@@ -295,9 +305,10 @@ def _drop_idle(state: State, rounds: int) -> None:
     kernels.drop_idle(rounds, _known(state), state["planes.idle"])
 
 
-def _ascend(state: State, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
-    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, _known(state))
-    return gap
+def _ascend(
+    state: State, order: Order, alpha: float, weights: Array, least: float, most_steps: int, gap: float
+) -> float:
+    return float(kernels.ascend(order, alpha, least, most_steps, weights, gap, _known(state)))
 
 
 @changes_state
@@ -305,13 +316,12 @@ def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, l
     own = queries - state.first_query
     own = own[(own >= 0) & (own < state.n_queries)]
     weights = carried.weights.copy()
-    gap = _ascend(state, own, alpha, weights, least, most_steps)
-    return Ascent(weights, weights, carried.gap + gap)
+    return Ascent(weights, weights, _ascend(state, own, alpha, weights, least, most_steps, carried.gap))
 
 
-def _combine(state: State) -> ExactSums:
+def _combine(state: State) -> DoubledSums:
     vectors, _, duals, _, counts = _known(state)
-    return state.exact_sums_over_runs(
+    return state.doubled_sums_over_runs(
         lambda first, last, total: kernels.combine(vectors, duals, counts, first, last, total.arrays), vectors.shape[2]
     )
 
@@ -337,25 +347,19 @@ def _move(state: State, step: float) -> None:
 
 
 @changes_state
-def _soften(state: State, step: float, temperature: float) -> ExactSums:
+def _soften(state: State, step: float, temperature: float) -> DoubledSums:
     line = (state["planes.heights"], state["planes.slopes"], step, temperature)
     counts, duals = state["planes.counts"], state["planes.duals"]
-    return state.exact_sums_over_runs(
+    return state.doubled_sums_over_runs(
         lambda first, last, total: kernels.add_soft_maxima(line, counts, first, last, duals, total.arrays), 1
-    )
-
-
-def _largest_squares(state: State, shape: tuple[int, ...]) -> Array:
-    vectors, counts = state["planes.vectors"], state["planes.counts"]
-    return state.sum_over_runs(
-        lambda first, last, out: kernels.add_largest_squares(vectors, counts, first, last, out), shape
     )
 
 
 def _rounding(squares: Array) -> Array:
     """What leaves multiples of u when it is added and taken off, u² being 2⁻⁵² of a power of two above ``squares``.
 
-    No diagonal entry of the Hessian is above ``squares``, so no sum of products |r_f r_g| is above 2⁵² u_f u_g.
+    Where no diagonal entry of the Hessian is above ``squares``, no sum of products |r_f r_g| is above 2⁵² u_f u_g.
+    Squares that are 0 leave everything as it is.
     """
     _, exponents = np.frexp(squares)
     return np.where(squares > 0, np.ldexp(1.5, 52 - 26 + -(-exponents // 2)), 0.0)
@@ -378,5 +382,5 @@ def _tallest(state: State) -> float:
     return float(state["planes.margins"].max())
 
 
-def _log_counts(state: State) -> ExactSums:
-    return exact_sum(np.log(state["planes.counts"]))
+def _log_counts(state: State) -> DoubledSums:
+    return doubled_sum(np.log(state["planes.counts"]))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rankwright.data.exact_sums import ExactSums, exact_sum
+from rankwright.data.doubled_sums import DoubledSums, doubled_sum
 from rankwright.data.part import Part
 from rankwright.data.state import changes_state
 from rankwright.engines.engine import Engine
@@ -144,7 +144,7 @@ class StructuredObjective:
     def argmax_gap(self, weights: Array) -> float:
         """By how much the losses can be above what a search that need not find the best rankings has found of them."""
         self._shared.argmax_calls += self.n_queries
-        sums: tuple[ExactSums, ExactSums] = self.engine.sum(_bounds, self.loss, weights)
+        sums: tuple[DoubledSums, DoubledSums] = self.engine.sum(_bounds, self.loss, weights)
         return max(sums[0].total - sums[1].total, 0.0)
 
     def check_finite(self, number: float) -> None:
@@ -245,13 +245,13 @@ def _room(part: Part, losses: QueryLosses) -> tuple[Array, Point]:
 @changes_state
 def _look(
     part: Part, loss: LossOfParts, weights: Array | None, run: tuple[int, int], vectors_of: tuple[int, int] | None
-) -> ExactSums:
+) -> DoubledSums:
     (first, last), own = part.run_of(*run), None if vectors_of is None else part.run_of(*vectors_of)
     look_at(part, loss.on(part), weights, (first, last), own)
-    return exact_sum(part.state["found.values"][first:last])
+    return doubled_sum(part.state["found.values"][first:last])
 
 
-def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[ExactSums, ExactSums]:
+def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[DoubledSums, DoubledSums]:
     losses = loss.on(part)
     scores, point = _room(part, losses)
 
@@ -260,7 +260,7 @@ def _bounds(part: Part, loss: LossOfParts, weights: Array) -> tuple[ExactSums, E
         losses.evaluate(first, last, scores, point)
 
     part.over_runs(work)
-    return exact_sum(point.kept["bounds"]), exact_sum(point.values)
+    return doubled_sum(point.kept["bounds"]), doubled_sum(point.values)
 
 
 def _check_finite(part: Part, number: float) -> None:

@@ -89,6 +89,16 @@ def test_one_query(streamed, whole):
     assert_streams_as(streamed[-1], whole[-1])
 
 
+def test_they_are_no_array_and_end(streamed):
+    for wrong in (np.asarray, rw.GlobalStandardScaler().fit):
+        with pytest.raises(TypeError, match=r"part by part.*in_memory\(\)"):
+            wrong(streamed)
+    for beyond in (streamed.n_queries, -streamed.n_queries - 1):
+        with pytest.raises(IndexError):
+            streamed[beyond]
+    assert sum(one.n_queries for one in streamed) == streamed.n_queries
+
+
 @pytest.mark.parametrize("which", [[3, 1], [1, 1], slice(None, None, -1)], ids=str)
 def test_queries_keep_their_order(streamed, which):
     with pytest.raises(rw.DataError, match="give positions that ascend, each once"):

@@ -10,6 +10,7 @@ is not read.
 from __future__ import annotations
 
 import json
+import mmap
 import shutil
 import tempfile
 import threading
@@ -34,6 +35,7 @@ _LENGTH = 8  # bytes of the length of the note
 _ID_KINDS = "iufbMm"
 _COPIED = 1 << 24
 _ROWS_BYTES = 1 << 24  # of rows that are looked at together
+_OWN_PAGES = 1 << 20  # an array of so many bytes is allocated apart
 
 
 def unnamed_file(folder: Path) -> BinaryIO:
@@ -247,7 +249,7 @@ class Store:
         """The entries first … last − 1 of an array."""
         place, kind, length = self._places[name]
         last = length if last is None else last
-        values = np.empty(last - first, kind)
+        values = _room(last - first, kind)
         content: Any = values.view(np.uint8)
         memory = memoryview(content)
         done = 0
@@ -269,7 +271,12 @@ class Store:
         if self._has_doc_ids and features:
             start, ends = self._ends("doc_ends", first, last)
             characters = self.array("doc_text", start, int(ends[-1]) if len(ends) else start)
-            doc_ids = texts_from(characters, ends, start)
+            try:
+                doc_ids = texts_from(characters, ends, start)
+            except ValueError as error:
+                raise DataError(
+                    f"{self._told}: what is kept of it is damaged ({error}): remove_cache removes it"
+                ) from None
         return Rows(x, self._labels(first, last), doc_ids)
 
     def _labels(self, first: int, last: int) -> npt.NDArray[Any] | PreferenceGraph:
@@ -341,6 +348,15 @@ class Store:
             return labels
         labels.setflags(write=False)  # nobody else has them: they need not be copied
         return FullRanking(labels.astype(np.int64)) if self._kind == "full ranking" else Grades(labels)
+
+
+def _room(length: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An array to be filled; a large one in pages of its own, which go back to the system as soon as it is gone.
+
+    Of what is allocated and freed again and again, allocators keep a part or two for later.
+    """
+    n_bytes = length * kind.itemsize
+    return np.empty(length, kind) if n_bytes < _OWN_PAGES else np.frombuffer(mmap.mmap(-1, n_bytes), kind)
 
 
 def _note(file: BinaryIO) -> dict[str, Any]:

@@ -159,8 +159,11 @@ class StreamedQueries:
             for part in parts:
                 if "whole" not in self.__dict__:
                     extremes.append(Whole.of(part.supervision, part.grouping))
-                yield part.as_part(lambda: self.whole)
                 done += part.n_documents * self.row_bytes
+                whole_part = part.as_part(lambda: self.whole)
+                del part  # it goes when who has got it lets it go, and not when the next one is here
+                yield whole_part
+                del whole_part
                 if progress is not None:
                     progress(Progress(what, done, total, in_bytes=True))
         if len(extremes) == self.n_parts:
@@ -170,7 +173,9 @@ class StreamedQueries:
         """What ``function(part, *sent)`` makes of each part, in their order, in one reading."""
         with closing(self.parts()) as parts:
             for part in parts:
-                yield function(part, *sent)
+                result = function(part, *sent)
+                del part  # before the next but one is read
+                yield result
 
     def run(self, first: int, last: int) -> Queries:
         """Queries first … last − 1 in memory, whatever memory that takes.
@@ -195,6 +200,8 @@ class StreamedQueries:
         They keep the order of the data, so positions must ascend.
         """
         if isinstance(which, int | np.integer):
+            if not -self.n_queries <= which < self.n_queries:
+                raise IndexError(f"query {which} of {self.n_queries}")
             which = slice(int(which), int(which) + 1 or None)
         if isinstance(which, slice):
             positions = np.arange(self.n_queries)[which]
@@ -207,6 +214,13 @@ class StreamedQueries:
             )
         chosen = positions if self._chosen is None else self._chosen[positions]
         return self._but(chosen=chosen)
+
+    def __array__(self, *_: Any, **__: Any) -> npt.NDArray[Any]:
+        """Refused: an array of all queries would be in memory at once."""
+        raise TypeError(
+            "these queries are read part by part, and are no array: give queries.in_memory() if they fit, or change "
+            "their features by queries.mapped(function); rankers and fit take them as they are"
+        )
 
     def _but(self, **changed: Any) -> StreamedQueries:
         """The same queries of the same source, but for some of what they are made by."""

@@ -41,7 +41,7 @@ class ExpectedLoss:
     """E Ψ(s, Y) as a function of the scores s of n items."""
 
     def __init__(self, loss: Loss, supervisions: SupervisionSet, probabilities: Distribution) -> None:
-        if getattr(loss, "bound", "convex") != "convex" or getattr(loss, "rescale", "margin") != "margin":
+        if not (loss.is_convex and loss.is_exact):
             raise ParameterError("loss must be convex and found exactly: bound='convex' and rescale='margin'")
         self.n_items, self._copies = supervisions.n_items, len(supervisions)
         self._losses = loss.on(supervisions.queries(1), np.array(probabilities, dtype=np.float64))

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rankwright.data.exact_sums import ExactSums
+from rankwright.data.doubled_sums import DoubledSums
 
 
 def wild(seed, rows=3000):
@@ -27,7 +27,7 @@ def wild(seed, rows=3000):
 def summed(rows, cuts, by_entries):
     total = None
     for begin, end in pairwise([0, *cuts, len(rows)]):
-        part, block = ExactSums(rows.shape[1]), rows[begin:end]
+        part, block = DoubledSums(rows.shape[1]), rows[begin:end]
         if by_entries:
             places, columns = np.nonzero(block)
             part.add_entries(columns, block[places, columns])
@@ -56,7 +56,7 @@ def test_what_is_not_finite_stays_so():
 
 
 def test_parts_are_not_changed_by_adding_them():
-    one, other = ExactSums(2), ExactSums(2)
+    one, other = DoubledSums(2), DoubledSums(2)
     one.add_rows(np.ones((3, 2)))
     other.add_rows(np.ones((1, 2)))
     assert (one + other).values.tolist() == [4, 4]
