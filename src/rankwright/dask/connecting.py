@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
-from multiprocessing import resource_tracker
 
 from distributed import Client, LocalCluster
 
 from rankwright._version import __version__
+from rankwright.clusters.interrupts import interrupted_later
 from rankwright.errors import ParameterError
 
 
@@ -24,7 +21,7 @@ def connect(client: Client | str | None) -> Client:
         except (OSError, ValueError) as error:
             raise ParameterError(f"client: there is no Dask scheduler at {client!r}: {error}") from None
     if client is None:
-        with _interrupted_later():
+        with interrupted_later():
             client = _current_client() or _own_client()
     if not isinstance(client, Client):
         raise ParameterError(f"client must be a distributed.Client or an address, not {type(client).__name__}")
@@ -49,23 +46,6 @@ def _own_client() -> Client:
     client = Client(cluster, set_as_default=False)
     atexit.register(shutdown)
     return client
-
-
-@contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """Hold Ctrl-C back while processes are started. They inherit this, and never get it.
-
-    In a terminal, Ctrl-C goes to all processes; it is for the one that started the others to end them.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # which would let Ctrl-C through again, if it were started in between
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def shutdown() -> None:

@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from rankwright.clusters.interrupts import interrupted_later
 from rankwright.errors import ParameterError
 from rankwright.spark.jobs import collected, packed_function
 
@@ -37,11 +38,12 @@ def session_at(master: str | None) -> SparkSession:
     os.environ.setdefault(_PYTHON, sys.executable)
     master = master or os.environ.get("MASTER") or "local[*]"
     builder = SparkSession.builder.appName("Rankwright").master(master).config("spark.ui.enabled", "false")
-    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF")
     for name, value in _ON_THIS_MACHINE.items() if master.startswith("local") else ():
         builder = builder.config(name, value)
     try:
-        session = builder.getOrCreate()
+        with interrupted_later():
+            session = builder.getOrCreate()
     except (Py4JError, PySparkException) as error:
         reason = next((line for line in str(error).splitlines() if "Exception" in line), str(error))
         raise ParameterError(f"master: there is no Spark at {master!r}: {reason[:200]}") from None

@@ -7,7 +7,9 @@ too: never changed, but followed by that of the next version.
 
 from __future__ import annotations
 
+import gc
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +44,7 @@ class Lacking(Exception):
     """A partition has not been brought to this machine."""
 
 
+_n_modules = 0
 _objects: dict[int, dict[int, Any]] = {}  # what this worker has, by name and partition
 
 
@@ -69,7 +72,17 @@ def worked(number: int, items: Iterator[Any], content: bytes) -> Answer:
         answer = Answer(error=error)
     for _ in items:  # Spark ends a worker that leaves some
         pass
+    _settle()
     return answer
+
+
+def _settle() -> None:
+    """Spark lets workers look for garbage after each task, among all that was ever imported: it need not look there."""
+    global _n_modules
+    if len(sys.modules) > _n_modules:
+        _n_modules = len(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 def made(number: int, items: Iterator[Any], content: bytes) -> Iterator[bytes]:
