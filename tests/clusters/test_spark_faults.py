@@ -1,5 +1,6 @@
 """A Python worker that is killed in the middle of a fit costs time: weights are those of an undisturbed run."""
 
+import json
 import os
 import signal
 
@@ -52,26 +53,43 @@ def test_a_killed_worker_changes_nothing(queries, monkeypatch, tmp_path, name):
         np.testing.assert_array_equal(learned.coef_, usual.coef_)
 
 
-def test_what_a_machine_has_lost_is_brought_again(spark, queries, monkeypatch):
-    """All files of parts and states are removed before a call: parts come from the cache, changes are made again."""
-    from shutil import rmtree
-
-    from rankwright.spark.engine import SparkEngine
-    from rankwright.spark.worker import _folder, _objects
+def lost(queries):
+    """All files of parts and states are removed, and what workers remember: each of them has some of it."""
 
     def lose(_):
+        from shutil import rmtree
+
+        from rankwright.spark.worker import _folder, _objects
+
         _objects.clear()
         rmtree(_folder(), ignore_errors=True)
 
-    disturbed = Disturbed(monkeypatch, SparkEngine)
+    for _ in range(3):
+        list(queries.partitions.results("lose", lose))
+
+
+def test_what_a_machine_has_lost_is_brought_again(queries, monkeypatch):
+    """Parts come from the cache, and what has changed states is done again."""
+    from rankwright.spark.engine import SparkEngine
+
+    behind, disturbed = [], Disturbed(monkeypatch, SparkEngine)
+    message = SparkEngine._message
+
+    def noted(engine, call, changes):
+        found = message(engine, call, changes)
+        behind.extend(number for number, answer in found.items() if answer.is_behind)
+        return found
+
+    monkeypatch.setattr(SparkEngine, "_message", noted)
     usual = disturbed.during(None, None, lambda: SPARK_LEARNERS["structured"]().fit(queries))
+    assert not behind
 
     def before_step(call):
-        for _ in range(3):  # as every worker has some in its memory
-            list(queries.partitions.results("lose", lose))
+        lost(queries)
         return call
 
     learned = disturbed.during(disturbed.count // 2, before_step, lambda: SPARK_LEARNERS["structured"]().fit(queries))
+    assert behind
     np.testing.assert_array_equal(learned.coef_, usual.coef_)
 
 
@@ -79,6 +97,29 @@ def test_partitions_that_are_no_longer_cached_are_made_again(spark, queries):
     usual = rw.RankRLS(1.0).fit(queries)
     queries.partitions.rdd.unpersist(blocking=True)
     np.testing.assert_array_equal(rw.RankRLS(1.0).fit(queries).coef_, usual.coef_)
+
+
+def test_rows_that_come_back_otherwise_are_refused(spark, tmp_path):
+    """What a frame is computed from has changed, and its cached rows are lost: that is no silent wrong answer."""
+    path = str(tmp_path / "rows.json")
+
+    def rows(_):
+        import json
+        from pathlib import Path
+
+        return [tuple(row) for row in json.loads(Path(path).read_text())]
+
+    given = [(1.0, 1, 0.5), (0.0, 1, 2.0), (2.0, 2, 1.0), (0.0, 2, 7.0)]
+    (tmp_path / "rows.json").write_text(json.dumps(given))
+    rdd = spark.sparkContext.parallelize([0], 1).flatMap(rows)
+    queries = rw.spark.queries(spark.createDataFrame(rdd, "label double, qid long, x double"))
+    usual = rw.RankRLS(1.0).fit(queries)
+    lost(queries)
+    queries.partitions.rdd.unpersist(blocking=True)
+    np.testing.assert_array_equal(rw.RankRLS(1.0).fit(queries).coef_, usual.coef_)
+    (tmp_path / "rows.json").write_text(json.dumps(given[::-1]))
+    with pytest.raises(rw.DataError, match="partition 1 was lost, and when Spark made it again, it had other rows"):
+        lost(queries)
 
 
 def test_work_that_is_always_lost_is_told(queries):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -47,16 +48,20 @@ def opened(content: memoryview) -> Any:
     return found
 
 
-def written(pieces: Iterable[bytes], path: Path) -> None:
-    """Pieces in a file, which is there when it is complete."""
+def written(pieces: Iterable[bytes], path: Path) -> int:
+    """Pieces in a file, which is there when it is complete. Returns a digest of its arrays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}-{os.getpid()}")
     try:
         with beside.open("xb") as file:
-            file.writelines(pieces)
+            digest = 0
+            for place, piece in enumerate(pieces):
+                file.write(piece)
+                digest = zlib.crc32(piece, digest) if place else 0  # the first is not an array
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+    return digest
 
 
 def mapped(path: Path, *, writable: bool = False) -> Any:

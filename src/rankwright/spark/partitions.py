@@ -26,6 +26,7 @@ class SparkPartitions(Partitions):
 
         self.rdd, self.places, self._name = rdd, list(places), new_name(self)
         self._are_there = False
+        self._digests: dict[int, int] = {}
         if cache:
             rdd.persist(StorageLevel.MEMORY_AND_DISK)
             weakref.finalize(self, _unpersist, rdd)
@@ -53,12 +54,14 @@ class SparkPartitions(Partitions):
             if not lacking:
                 break
             own = {self.places[n]: sent[n] for n in lacking} if isinstance(sent, Mapping) else sent
-            content = packed_function(worker.of_partition, self._name, names(), brings, function, own)
+            content = packed_function(worker.of_partition, self._name, names(), brings, self._digests, function, own)
             rdd = self.rdd if brings else self._nothing
             found = collected(self.context, what, rdd, content, [self.places[number] for number in lacking])
             answers |= {place: each for place, each in found.items() if not isinstance(each.error, worker.Lacking)}
         self._are_there = self._are_there or len(only) == len(self)
-        return [_result(answers[self.places[number]]) for number in only]
+        results = {place: _result(answers[place]) for place in (self.places[number] for number in only)}
+        self._digests |= {place: digest for place, (digest, _) in results.items() if digest is not None}
+        return [results[self.places[number]][1] for number in only]
 
     def made(self, what: str, function: Callable[..., Queries], own: Sequence[Own]) -> SparkPartitions:
         """A new RDD, cached when it is first asked for."""

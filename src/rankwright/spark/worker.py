@@ -23,6 +23,7 @@ from rankwright.clusters.queries import part_of
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.state import State
+from rankwright.errors import DataError
 from rankwright.judgments.whole import Whole
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.threads import on_this_thread
@@ -113,19 +114,30 @@ def of_partition(
     name: int,
     names: Names,
     brings: bool,
+    known_digests: dict[int, int],
     function: Callable[..., Any],
     sent: dict[int, tuple[Any, ...]] | tuple[Any, ...],
-) -> Any:
-    """``function(queries, *sent)`` of a partition, from its pieces if they are brought, or as this machine has it."""
+) -> tuple[int | None, Any]:
+    """``function(queries, *sent)`` of a partition, from its pieces if they are brought, or as this machine has it.
+
+    Returns the digest of the pieces as well, which must be that which is known.
+    """
     tidy(names)
+    digest: int | None = None
     path, known = _folder() / str(name) / f"{number}.queries", _objects.setdefault(name, {})
     if number not in known:
         if not path.exists():
             if not brings:
                 raise Lacking
-            written(pieces, path)
+            digest = written(pieces, path)
+            if known_digests.get(number, digest) != digest:
+                path.unlink()
+                raise DataError(
+                    f"partition {number + 1} was lost, and when Spark made it again, it had other rows, or in another "
+                    "order: write the data to files before, or checkpoint the frame"
+                )
         known[number] = mapped(path)
-    return function(known[number], *(sent[number] if isinstance(sent, dict) else sent))
+    return digest, function(known[number], *(sent[number] if isinstance(sent, dict) else sent))
 
 
 class Held:
