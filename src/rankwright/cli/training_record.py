@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwright.cli.output import reading
+from rankwright.cli.output import opening, reading
 from rankwright.data.changes import told_if_changed
 from rankwright.data.paths import group_files
 
@@ -53,16 +54,28 @@ def data_records(
 def digests_of(files: Mapping[str, Path]) -> Iterator[dict[str, str | None]]:
     """SHA-256 of files, true of all that is read from them in the block: if one changes until its end, it is refused.
 
-    A pipe can be read only once, and has None. A file of group sizes beside a data file stands under `groups_of` its
-    role.
+    A pipe can be read only once, and has None. Of the files of a folder or pattern it is that of their digests. A file
+    of group sizes beside a data file stands under `groups_of` its role.
     """
     digests: dict[str, str | None] = {}
     with ExitStack() as watched:
         for role, path in files.items():
-            digests[role] = _watched_digest(path, watched) if path.is_file() else None
+            digests[role] = _watched_digest_of_all(path, watched)
             for beside in group_files(path):  # if there are several, they say the same
                 digests[groups_of(role)] = _watched_digest(beside, watched)
         yield digests
+
+
+def _watched_digest_of_all(path: Path, watched: ExitStack) -> str | None:
+    from rankwright.data.streams.opening import data_files
+
+    if path.is_file():
+        return _watched_digest(path, watched)
+    if not path.is_dir() and (path.exists() or not glob.has_magic(str(path))):  # a pipe, or nothing
+        return None
+    with opening(path):
+        digests = [_watched_digest(file, watched) for file in data_files(path)]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def _watched_digest(path: Path, watched: ExitStack) -> str:
