@@ -1,5 +1,6 @@
 """--memory: data that take more than the limit are read part by part, and the results are those in memory."""
 
+import hashlib
 import json
 import os
 import signal
@@ -197,6 +198,24 @@ def test_several_files_that_fit_are_read_as_one(run, data, tmp_path):
     assert told[0] == told[1]
     pattern = json.loads(run("inspect", folder / "part-[02].txt", "--json", "--cache", tmp_path).out)
     assert pattern["n_queries"] == 499
+
+
+@pytest.mark.parametrize("pattern", ["", "part-*.txt"], ids=["folder", "pattern"])
+def test_a_fit_of_several_files_is_that_of_one(run, data, tmp_path, pattern):
+    folder, text = data["folder"]
+    told = {}
+    for name, path in (("one", text), ("several", folder / pattern)):
+        out = tmp_path / name
+        ran = run(
+            "fit", path, "--ranker", "rankrls", "--folds", "2", "--out", out, *SMALL, "--cache", tmp_path / "cache"
+        )
+        assert ran.code == 0, ran.err
+        assert (out / "report.html").exists()
+        told[name] = json.loads((out / "model.json").read_text())
+    np.testing.assert_array_equal(told["one"]["weights"], told["several"]["weights"])
+    (digest,) = (part["sha256"] for part in told["several"]["training"]["data"])
+    of_files = (hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("part-*.txt")))
+    assert digest == hashlib.sha256("".join(of_files).encode()).hexdigest()
 
 
 @pytest.mark.parametrize(

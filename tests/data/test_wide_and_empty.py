@@ -121,14 +121,14 @@ def test_documents_among_very_many_newlines(tmp_path):
 def test_scores_and_very_many_newlines(tmp_path):
     queries = rw.Queries(None, [0, 1, 2])
     path = tmp_path / "scores.txt.gz"
-    path.write_bytes(gzip.compress(b"1\n2\n3\n" + b"\n" * 30_000_000))
+    path.write_bytes(gzip.compress(b"1\n2\n3\n" + b"\n" * 21_000_000))
     scores, peak = peak_of_reading(path, lambda path: rw.read_scores(path, queries))
     assert scores.tolist() == [1, 2, 3]
     assert peak < 20_000_000
-    path.write_bytes(gzip.compress(b"1\n" * 5_000_000))
-    with pytest.raises(rw.DataError, match="5,000,000 scores for 3 documents"):
+    path.write_bytes(gzip.compress(b"1\n" * 300_000))
+    with pytest.raises(rw.DataError, match="300,000 scores for 3 documents"):
         rw.read_scores(path, queries)
-    path.write_bytes(gzip.compress(b"1\n" + b"\n" * 5_000_000 + b"2\n"))
+    path.write_bytes(gzip.compress(b"1\n" + b"\n" * 300_000 + b"2\n"))
     with pytest.raises(rw.ParseError, match="line 2: expected one number, found ''"):
         rw.read_scores(path, queries)
 
