@@ -3,6 +3,7 @@
 import gc
 import time
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -208,21 +209,32 @@ def test_tasks_have_names_for_the_dashboard(client, tmp_path):
     assert all(name.startswith("rankwright_") for name in names if "delayed" not in name and "frame" not in name), names
 
 
-def test_parts_are_forgotten_with_their_engine(client, tmp_path):
-    queries, _ = loaded(dirty_queries(), tmp_path, client)
-    rw.RankSVM().fit(queries)
+@pytest.mark.parametrize("fails", [False, True])
+def test_parts_are_forgotten_with_their_engine(client, tmp_path, fails):
+    given = dirty_queries()
+    if fails:
+        x = given.X.copy()
+        x[-3, 2] = np.inf
+        given = rw.Queries(x, given.y, given.qid)
+    queries, _ = loaded(given, tmp_path, client)
+    learn(queries, fails)
     gc.collect()
-
-    def held():
-        from rankwright.dask.engine import _parts
-
-        return sum(map(len, _parts.values()))
-
     for _ in range(50):
-        if not any(client.run(held).values()):
+        if not any(client.run(engines_with_parts).values()):
             return
         time.sleep(0.1)
     raise AssertionError("parts of an engine that is gone are still with the workers")
+
+
+def learn(queries, fails):
+    with pytest.raises(rw.DataError) if fails else nullcontext():
+        rw.RankSVM().fit(queries)
+
+
+def engines_with_parts():
+    from rankwright.dask.engine import _parts
+
+    return len(_parts)
 
 
 def test_a_worker_with_another_version_is_refused_by_name(client, tmp_path, monkeypatch):

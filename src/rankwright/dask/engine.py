@@ -96,8 +96,9 @@ class Held:
 
     def __del__(self) -> None:
         self.part.release()
-        if not _parts.get(self._made_of[1], True):
-            del _parts[self._made_of[1]]
+        engine = self._made_of[1]
+        if all(held is self for held in _parts.get(engine, {}).values()):  # it is noted until it is gone
+            _parts.pop(engine, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Held, self._made_of
@@ -116,7 +117,7 @@ class Held:
                     self._do(cloudpickle.loads(change))
                 return Answer(self._do(call))
         except Exception as error:
-            return Answer(error=error)
+            return Answer(error=error.with_traceback(None))  # whose frames would keep this part in memory
 
     def _do(self, call: Call) -> Any:
         if not call.changes_state:
