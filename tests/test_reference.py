@@ -18,8 +18,9 @@ MODULES = [
     "rankwright.theory",
     "rankwright.theory.consistency",
     "rankwright.dask",
+    "rankwright.spark",
 ]
-OF_EXTRAS = {"rankwright.dask"}
+OF_EXTRAS = {"rankwright.dask", "rankwright.spark"}
 
 
 def names_listed() -> Counter[str]:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import rankwright as rw
 from tests.clusters.made import CONSTANT, dirty_queries, written
+from tests.needed import needs_dask
 
 pytestmark = pytest.mark.peers
 
@@ -65,7 +66,9 @@ def test_learners_find_what_they_find_in_memory(client, tmp_path, name, kind):
 
 @pytest.mark.parametrize("name", ["rankrls", "ranksvm", "greedy", "structured"])
 def test_equal_parts_give_equal_bits_on_any_cluster(client, tmp_path, name):
-    distributed = pytest.importorskip("distributed")
+    needs_dask()
+    import distributed
+
     paths = written(dirty_queries(), tmp_path, n_files=5)
     one = {"n_workers": 1, "threads_per_worker": 3, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**one) as cluster, distributed.Client(cluster, set_as_default=False) as other:
@@ -252,7 +255,7 @@ def test_a_worker_with_another_version_is_refused_by_name(client, tmp_path, monk
 
 
 def test_bad_clusters(tmp_path):
-    pytest.importorskip("distributed")
+    needs_dask()
     paths = written(dirty_queries(10), tmp_path, n_files=1)
     with pytest.raises(rw.ParameterError, match="client: there is no Dask scheduler at 'somewhere'"):
         rw.dask.queries(paths, client="somewhere")
@@ -261,7 +264,7 @@ def test_bad_clusters(tmp_path):
 
 
 def test_the_own_cluster_listens_on_loopback_alone_and_ends(tmp_path):
-    pytest.importorskip("distributed")
+    needs_dask()
     psutil = pytest.importorskip("psutil")
     before = listening(psutil)
     queries = rw.dask.queries(written(dirty_queries(20), tmp_path))
