@@ -192,6 +192,15 @@ def page_of(page):
     return pytest.param(page, id=name, marks=[pytest.mark.peers] * (name in OF_EXTRAS))
 
 
+@pytest.fixture
+def _spark_ends():
+    """A page that goes wrong leaves no Spark session to the tests that follow."""
+    yield
+    if "pyspark.sql" in sys.modules and (session := sys.modules["pyspark.sql"].SparkSession.getActiveSession()):
+        session.stop()
+
+
+@pytest.mark.usefixtures("_spark_ends")
 @pytest.mark.parametrize("page", [*map(page_of, PAGES)])
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
