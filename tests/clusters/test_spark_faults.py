@@ -41,9 +41,10 @@ def test_a_killed_worker_changes_nothing(queries, monkeypatch, tmp_path, name):
     disturbed = Disturbed(monkeypatch, SparkEngine)
     usual = disturbed.during(None, None, lambda: SPARK_LEARNERS[name]().fit(queries))
     assert usual.coef_.any()
+    count = disturbed.count
     for moment in (0.05, 0.5, 0.95):
         mark = tmp_path / f"killed-{moment}"
-        at, mark_at = int(moment * disturbed.count), mark
+        at, mark_at = int(moment * count), mark
 
         def in_step(call, mark=mark_at):
             return call._replace(step=Deadly(call.step, mark))
@@ -59,9 +60,10 @@ def lost(queries):
     def lose(_):
         from shutil import rmtree
 
-        from rankwright.spark.worker import _folder, _objects
+        from rankwright.spark.worker import _folder, _parts, _queries
 
-        _objects.clear()
+        _parts.clear()
+        _queries.clear()
         rmtree(_folder(), ignore_errors=True)
 
     for _ in range(3):

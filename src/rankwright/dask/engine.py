@@ -20,12 +20,12 @@ from weakref import WeakValueDictionary
 import cloudpickle
 from distributed import Future, get_worker
 
-from rankwright.clusters.engine import Answer, Call, ClusterEngine
+from rankwright.clusters.engine import ClusterEngine
+from rankwright.clusters.held import Answer, Call, Held
 from rankwright.clusters.queries import ClusterQueries, part_of
 from rankwright.dask.messages import talk
 from rankwright.dask.partitions import DaskPartitions, finished, tasks
 from rankwright.data.queries import Queries
-from rankwright.data.state import State
 from rankwright.judgments.whole import Whole
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.threads import on_this_thread
@@ -58,7 +58,7 @@ class DaskEngine(ClusterEngine):
             return
         queries, whole = self._queries, self._queries.whole
         given = [(queries.partitions.futures[n], self._name, n, self._before[n], whole) for n in numbers]
-        futures = tasks(self._client, "hold", Held, given)
+        futures = tasks(self._client, "hold", NotedPart, given)
         for number, future in zip(numbers, futures, strict=True):
             finished(future)
             self._held[number] = future
@@ -87,15 +87,15 @@ class DaskEngine(ClusterEngine):
 
 # What runs on workers. The parts that a worker has, by the engine that they are for and their numbers
 _OPERATION = "rankwright_answers"
-_parts: dict[str, WeakValueDictionary[int, Held]] = {}
+_parts: dict[str, WeakValueDictionary[int, NotedPart]] = {}
 
 
-class Held:
-    """A part that is noted as long as Dask keeps this. ``version`` counts what has changed its state."""
+class NotedPart(Held):
+    """A part that is noted as long as Dask keeps this."""
 
     def __init__(self, queries: Queries, engine: str, number: int, before: tuple[int, int], whole: Whole) -> None:
+        super().__init__(part_of(queries, before, whole))
         self._made_of = (queries, engine, number, before, whole)
-        self.part, self.version = part_of(queries, before, whole), 0
         _parts.setdefault(engine, WeakValueDictionary())[number] = self
         worker = get_worker()
         worker.handlers.setdefault(_OPERATION, _answers)
@@ -107,37 +107,23 @@ class Held:
             del _parts[self._made_of[1]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Held, self._made_of
+        return NotedPart, self._made_of
 
     def answer(self, call: Call, version: int, changes: list[bytes]) -> Answer:
-        """What the call returns, once the state is what so many changes make it, of which the last are given."""
+        """With what the call raises."""
         if self._made_of[1] not in _parts:
             return Answer(is_behind=True)  # nobody waits for it
         try:
             with on_this_thread(), one_thread_per_call():
-                if self.version != version - len(changes) and len(changes) == version:  # these are all there are
-                    self.part.state, self.version = State(self.part.offsets, self.part.first_query), 0
-                if self.version != version - len(changes):
-                    return Answer(is_behind=True)
-                for change in changes:
-                    self._do(cloudpickle.loads(change))
-                return Answer(self._do(call))
+                return super().answer(call, version, changes)
         except Exception as error:
             return Answer(error=error)
-
-    def _do(self, call: Call) -> Any:
-        if not call.changes_state:
-            return call.of(self.part)
-        version, self.version = self.version, -1  # a state that is half changed is none
-        result = call.of(self.part)
-        self.version = version + 1
-        return result
 
 
 async def _answers(content: bytes) -> bytes:
     """The answers of the parts that this worker has."""
     engine, packed, changes = cloudpickle.loads(content)
-    own: Mapping[int, Held] = _parts.get(engine, {})
+    own: Mapping[int, NotedPart] = _parts.get(engine, {})
     held = {number: part for number in changes if (part := own.get(number)) is not None}
     call: Call = cloudpickle.loads(packed)
     run = asyncio.get_running_loop().run_in_executor

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rankwright.clusters.engine import Answer, ClusterEngine
+from rankwright.clusters.engine import ClusterEngine
+from rankwright.clusters.held import Answer
 from rankwright.clusters.queries import ClusterQueries
 from rankwright.spark import worker
 from rankwright.spark.jobs import new_name
@@ -31,12 +32,8 @@ class SparkEngine(ClusterEngine):
         self._name = new_name(self)
 
     def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
-        """One job; another one for parts that have to be brought to the machines of their tasks."""
+        """One job, which answers for all parts: Spark makes again what is lost."""
         whole = self._queries.whole
         sent = {n: (self._name, n, (self._before[n], whole), call, *changes[n]) for n in changes}
         what = f"pass {self.passes} over {self._queries._source.told()}"
-        answers = self._queries.partitions.asked(what, worker.answer, sent, list(changes))
-        return dict(zip(changes, answers, strict=True))
-
-    def _give_up(self, number: int) -> None:
-        raise AssertionError("jobs answer for all parts")
+        return dict(zip(changes, self._queries.partitions.asked(what, worker.answer, sent), strict=True))
