@@ -103,8 +103,9 @@ class NotedPart(Held):
 
     def __del__(self) -> None:
         self.part.release()
-        if not _parts.get(self._made_of[1], True):
-            del _parts[self._made_of[1]]
+        engine = self._made_of[1]
+        if all(held is self for held in _parts.get(engine, {}).values()):  # it is noted until it is gone
+            _parts.pop(engine, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NotedPart, self._made_of
@@ -117,7 +118,7 @@ class NotedPart(Held):
             with on_this_thread(), one_thread_per_call():
                 return super().answer(call, version, changes)
         except Exception as error:
-            return Answer(error=error)
+            return Answer(error=error.with_traceback(None))  # whose frames would keep this part in memory
 
 
 async def _answers(content: bytes) -> bytes:
