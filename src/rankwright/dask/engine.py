@@ -68,7 +68,7 @@ class DaskEngine(ClusterEngine):
             for worker in places[future.key][:1]:
                 self._workers.setdefault(worker, []).append(number)
 
-    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
         """The answers of all workers, of the parts that they have."""
         self._hold([number for number in changes if number not in self._held])
         own = {worker: {n: changes[n] for n in numbers if n in changes} for worker, numbers in self._workers.items()}

@@ -91,7 +91,7 @@ def check_workers(session: SparkSession) -> SparkContext:
     if _PYTHON not in os.environ and context.getConf().get("spark.pyspark.python") is None:
         context.pythonExec = sys.executable
     tasks = max(context.defaultParallelism, 1)
-    answers(context, "version of workers", context.parallelize(range(tasks), tasks), range(tasks), _nothing)
+    answers(context, "version of workers", context.parallelize(range(tasks), tasks), range(tasks), None, _nothing)
     return context
 
 
