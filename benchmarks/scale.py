@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.scale`` measures messages, work, bytes and the driver's own seconds with one worker of one
 thread, predicts runs of other sizes and with two workers from them, measures these too, and then prints what the same
-arithmetic says of 10, 100 and 1,000 workers. ``--write docs/scale.md`` puts the tables into the page. ``--only ranksvm``
-takes one learner, ``--gbits`` is the network of the driver.
+arithmetic says of 10, 100 and 1,000 workers. ``--write docs/scale.md`` puts the tables into the page; ``--only
+ranksvm`` takes one learner, and ``--gbits`` says how fast the network of the driver is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-
 
 import rankwright as rw
 from benchmarks import cluster as engines
@@ -116,13 +115,14 @@ def tables(carried: Transport, costs: dict[str, LearnerCost], checked: list[Chec
 
 
 def _of_messages(carried: Transport) -> str:
-    rows = [
-        ("a message", _told_seconds(carried.fixed), _told_seconds(carried.each)),
-        ("tasks, one for each part", _told_seconds(carried.task_fixed), _told_seconds(carried.task_each)),
-        ("a megabyte to all workers", _told_seconds(1e6 * carried.byte_once), _told_seconds(1e6 * carried.byte_each)),
-        ("a megabyte back", _told_seconds(1e6 * carried.byte_back), ""),
+    ways = {"a message to all": carried.message, "a message in turn": carried.turn, "tasks": carried.task}
+    rows = [(name, *map(_told_ms, (way.fixed, way.each))) for name, way in ways.items()]
+    rows += [
+        (f"a megabyte in {name}", *(_told_ms(1e6 * taken) for taken in (way.byte_once, way.byte_each)))
+        for name, way in ways.items()
     ]
-    return _table(("", "once", "and for each worker"), rows)
+    rows.append(("a megabyte back", _told_ms(1e6 * carried.byte_back), ""))
+    return _table(("", "once", "and for each worker it goes to"), rows)
 
 
 def _of_learners(costs: dict[str, LearnerCost]) -> str:
@@ -144,8 +144,8 @@ def _of_learners(costs: dict[str, LearnerCost]) -> str:
                 f"{per_pass:.3f} s",
                 f"{sum(step.times for step in steps if not step.in_turn):.0f}",
                 f"{turns:.0f} × parts" if turns else "–",
-                _told_seconds(cost.driver_fixed),
-                _told_seconds(1e6 * cost.driver_document),
+                _told_ms(cost.driver_fixed),
+                _told_ms(1e6 * cost.driver_document),
             )
         )
     head = ("", "passes", "work per million documents", "in turn", "per pass", "messages", "in turn", "driver")
@@ -200,7 +200,7 @@ def _of_billion(costs: dict[str, LearnerCost], carried: Transport) -> str:
             size = Size(_BILLION, round(_BILLION / 120), workers)
             found = cost.predicted(size, carried)
             rows.append((name, f"{workers:,}", f"**{_told_time(found.seconds)}**", *_parts_of(found)))
-            rows[-1] += (f"{_BOTTLENECKS[found.bottleneck]}", _told_bytes(cost.travelling(size)))
+            rows[-1] += (f"{_BOTTLENECKS[found.bottleneck]}", _told_bytes(cost.travelling(size, carried)))
     return _table(("", "workers", "time", *_BOTTLENECKS.values(), "bottleneck", "travels"), rows)
 
 
@@ -219,7 +219,7 @@ def _told_bytes(count: float) -> str:
     return f"{count:.0f} B"
 
 
-def _told_seconds(seconds: float) -> str:
+def _told_ms(seconds: float) -> str:
     return f"{1000 * seconds:.2f} ms"
 
 

@@ -1,11 +1,12 @@
-"""Messages of learners on a Dask cluster, watched: seconds of driver and workers, and bytes that travel."""
+"""Messages of learners on a cluster, watched: seconds of the driver and of workers, and bytes that travel."""
 
 from __future__ import annotations
 
 import os
 import statistics
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,13 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import rankwright as rw
-from benchmarks.scale_model import Run, Seen, Size, Transport
-from rankwright.clusters.engine import Call
+from benchmarks.scale_model import Run, Seen, Size, Transport, Way
+from rankwright.clusters.engine import Answer, Call, ClusterEngine
+from rankwright.clusters.queries import ClusterQueries
 from rankwright.dask.engine import DaskEngine, DaskQueries
 from rankwright.dask.partitions import DaskPartitions
-from rankwright.data.part import Part
 from rankwright.engines import ENGINES, engine_of
+from rankwright.engines.engine import Step
 
 _PAYLOAD = 4_000_000
 _MESSAGES, _TASKS = 100, 20
@@ -46,16 +48,17 @@ def cluster(workers: int) -> Iterator[Client]:
         yield client
 
 
-def size_of(queries: DaskQueries) -> Size:
+def size_of(queries: ClusterQueries) -> Size:
     """How much data there is."""
     return Size(queries.n_documents, queries.n_queries, queries.n_parts)
 
 
-def watched(learn: Callable[[Any], Any], queries: DaskQueries) -> Run:
+def watched(learn: Callable[[Any], Any], queries: ClusterQueries) -> Run:
     """A run of a learner on queries in the memory of a cluster."""
     watch = _Watch()
+    kind: Any = _WatchedDask if isinstance(queries, DaskQueries) else _watched_spark()
     with (
-        mock.patch.dict(ENGINES, {DaskQueries: partial(_WatchedEngine, watch)}),
+        mock.patch.dict(ENGINES, {type(queries): partial(kind, watch)}),
         mock.patch.object(DaskPartitions, "results", _watched_results(watch)),
     ):
         begin = time.perf_counter()
@@ -68,7 +71,7 @@ class _Watch:
     """What has been seen of a run, and the seconds that looking took."""
 
     def __init__(self) -> None:
-        self.engines: list[_WatchedEngine] = []
+        self.engines: list[_Watching] = []
         self.seen: list[Seen] = []
         self.watching = 0.0
 
@@ -80,58 +83,83 @@ class _Watch:
         return size
 
 
-class _WatchedEngine(DaskEngine):
-    """Tells of its messages."""
+class _Watching(ClusterEngine):
+    """Tells of its messages, in front of the engine of a cluster."""
 
-    def __init__(self, watch: _Watch, queries: DaskQueries) -> None:
+    def __init__(self, watch: _Watch, queries: Any) -> None:
         super().__init__(queries)
-        self._watch, self._step, self._is_in_turn = watch, "", False
-        self._client = _WatchedClient(self._client, self._tell)
+        self._watch, self._is_in_turn, self._seconds_held = watch, False, 0.0
+        self._seconds, self._sent, self._back = 0.0, 0, 0  # of the last message
         watch.engines.append(self)
 
     def _asked(self, call: Call, numbers: Any) -> list[Any]:
-        self._step = f"{call.step.__module__.rpartition('.')[2]}.{call.step.__name__.strip('_')}"
-        return super()._asked(call, numbers)
+        told = super()._asked(call._replace(step=_Timed(call.step)), numbers)
+        name = f"{call.step.__module__.rpartition('.')[2]}.{call.step.__name__.strip('_')}"
+        work = _longest([(cpu, wall) for _, cpu, wall in told])
+        self._watch.seen.append(Seen(name, self._is_in_turn, False, self._seconds, *work, self._sent, self._back))
+        return [result for result, _, _ in told]
 
-    def in_turn(self, step: Any, carried: Any, *sent: Any, states_only: bool = False) -> Any:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
+        begin, held_before = time.perf_counter(), self._seconds_held
+        found = super()._message(call, changes)  # type: ignore[safe-super]
+        self._seconds = time.perf_counter() - begin - (self._seconds_held - held_before)
+        self._sent = len(call) + max(sum(map(len, untold)) for _, untold in changes.values())
+        self._back = self._watch.bytes_of(list(found.values()))
+        return found
+
+    def change_states(self, step: Step, *sent: Any) -> None:
+        super().change_states(_Timed(step, is_alone=False), *sent)
+
+    def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
         self._is_in_turn = True
         try:
             return super().in_turn(step, carried, *sent, states_only=states_only)
         finally:
             self._is_in_turn = False
 
+
+class _WatchedDask(_Watching, DaskEngine):
     def _hold(self, numbers: list[int]) -> None:
         begin = time.perf_counter()
         super()._hold(numbers)
         if numbers:
-            self._watch.seen.append(Seen("hold", False, True, time.perf_counter() - begin, 0.0, 0.0, 0, 0))
-
-    def _tell(self, seconds: float, sent: Any, told: dict[str, Any]) -> None:
-        n_bytes = self._watch.bytes_of(sent), self._watch.bytes_of([found for found, _, _ in told.values()])
-        self._watch.seen.append(Seen(self._step, self._is_in_turn, False, seconds, *_longest(told.values()), *n_bytes))
+            taken = time.perf_counter() - begin
+            self._seconds_held += taken
+            self._watch.seen.append(Seen("hold", False, True, taken, 0.0, 0.0, 0, 0))
 
 
-class _WatchedClient:
-    """A client that lets workers tell how long they took for a message."""
+def _watched_spark() -> type[_Watching]:
+    from rankwright.spark.engine import SparkEngine
 
-    def __init__(self, client: Client, tell: Callable[[float, Any, dict[str, Any]], None]) -> None:
-        self._client, self._tell = client, tell
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def run(self, function: Any, *sent: Any, **options: Any) -> dict[str, Any]:
-        begin = time.perf_counter()
-        told: dict[str, Any] = self._client.run(_timed, function, *sent, **options)
-        self._tell(time.perf_counter() - begin, sent, told)
-        return {worker: found for worker, (found, _, _) in told.items()}
+    return type("_WatchedSpark", (_Watching, SparkEngine), {})
 
 
-async def _timed(function: Any, *sent: Any, dask_worker: Any) -> tuple[Any, float, float]:
-    """On a worker: what a function returns, and the seconds of a processor and of a clock that it took."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    found = await function(*sent, dask_worker)
-    return found, time.process_time() - cpu, time.perf_counter() - wall
+_before = threading.local()
+
+
+class _Timed:
+    """On a worker: a step that also returns the seconds of a processor, and of a clock, that it took.
+
+    Changes of the state come before a step, in the same thread, and return nothing: their seconds are added to its.
+    """
+
+    def __init__(self, step: Step, *, is_alone: bool = True) -> None:
+        self._step, self._is_alone = step, is_alone
+        self.changes_state = getattr(step, "changes_state", False)
+
+    def __call__(self, part: Any, *sent: Any) -> Any:
+        cpu, wall = time.thread_time(), time.perf_counter()
+        result = self._step(part, *sent)
+        earlier = getattr(_before, "seconds", (0.0, 0.0))
+        taken = (earlier[0] + time.thread_time() - cpu, earlier[1] + time.perf_counter() - wall)
+        _before.seconds = (0.0, 0.0) if self._is_alone else taken
+        return (result, *taken) if self._is_alone else None
+
+
+def _longest(taken: list[tuple[float, float]]) -> tuple[float, float]:
+    """The most seconds of a processor that one of the parts took, and by how much more the last of them was late."""
+    cpus, walls = zip(*taken, strict=True)
+    return max(cpus), max(0.0, max(walls) - max(cpus))
 
 
 def _watched_results(watch: _Watch) -> Callable[..., Iterator[Any]]:
@@ -140,26 +168,15 @@ def _watched_results(watch: _Watch) -> Callable[..., Iterator[Any]]:
 
     def told(partitions: DaskPartitions, what: str, function: Any, *sent: Any, only: Any = None) -> Iterator[Any]:
         begin = time.perf_counter()
-        found = list(results(partitions, what, _timed_task, function, *sent, only=only))
+        found = list(results(partitions, what, _Timed(function), *sent, only=only))
         seconds = time.perf_counter() - begin
         answers = [answer for answer, _, _ in found]
         n_bytes = watch.bytes_of((function, sent)), watch.bytes_of(answers)
-        watch.seen.append(Seen(what, False, True, seconds, *_longest(found), *n_bytes))
+        work = _longest([(cpu, wall) for _, cpu, wall in found])
+        watch.seen.append(Seen(what, False, True, seconds, *work, *n_bytes))
         return iter(answers)
 
     return told
-
-
-def _longest(answers: Iterable[tuple[Any, float, float]]) -> tuple[float, float]:
-    """The most seconds of a processor that one of the workers took, and by how much more the last of them was late."""
-    _, cpus, walls = zip(*answers, strict=True)
-    return max(cpus), max(0.0, max(walls) - max(cpus))
-
-
-def _timed_task(queries: Any, function: Any, *sent: Any) -> tuple[Any, float, float]:
-    cpu, wall = time.thread_time(), time.perf_counter()
-    found = function(queries, *sent)
-    return found, time.thread_time() - cpu, time.perf_counter() - wall
 
 
 # What messages take themselves
@@ -169,24 +186,27 @@ def transport(file: Path, counts: tuple[int, ...] = (1, 2, 4, 8)) -> Transport:
     """What messages to one worker, and to some more, take in which little or nothing is done.
 
     What each further worker adds is taken from the processor seconds of this process, in which driver and scheduler
-    are: workers would have processors of their own elsewhere.
+    are: elsewhere workers have processors of their own.
     """
-    by_count = [_Empty.measured(file, count) for count in counts]
-    alone = by_count[0]
+    found = [_Empty.measured(file, count) for count in counts]
+    alone = found[0]
 
-    def each(name: str) -> float:
-        taken = [getattr(found, name)[1] for found in by_count]
-        return max(0.0, float(np.polyfit(counts, taken, 1)[0]))
+    def each(taken: Callable[[_Empty], float]) -> float:
+        return max(0.0, float(np.polyfit(counts, [taken(empty) for empty in found], 1)[0]))
 
-    byte_each = max(0.0, each("sending") - each("message")) / _PAYLOAD
+    def way(empty: str, full: str) -> Way:
+        of_message = each(lambda taken: getattr(taken, empty)[1])
+        of_byte = each(lambda taken: getattr(taken, full)[1] - getattr(taken, empty)[1]) / _PAYLOAD
+        fixed, filled = getattr(alone, empty)[0], getattr(alone, full)[0]
+        return Way(max(0.0, fixed - of_message), of_message, max(0.0, (filled - fixed) / _PAYLOAD - of_byte), of_byte)
+
+    message, turn = way("message", "sending"), way("turn", "sending_in_turn")
     return Transport(
-        fixed=max(0.0, alone.message[0] - each("message")),
-        each=each("message"),
-        task_fixed=max(0.0, alone.task[0] - each("task")),
-        task_each=each("task"),
-        byte_once=max(0.0, (alone.sending[0] - alone.message[0]) / _PAYLOAD - byte_each),
-        byte_each=byte_each,
+        message=message,
+        turn=turn,
+        task=way("task", "sending_by_task"),
         byte_back=max(0.0, (alone.returning[0] - alone.message[0]) / _PAYLOAD),
+        turns_reach_all=turn.each > message.each / 2,
     )
 
 
@@ -194,8 +214,11 @@ class _Empty(NamedTuple):
     """Seconds of a clock, and of the processor for this process, that a message takes: empty, or with many bytes."""
 
     message: tuple[float, float]
-    task: tuple[float, float]
     sending: tuple[float, float]
+    turn: tuple[float, float]
+    sending_in_turn: tuple[float, float]
+    task: tuple[float, float]
+    sending_by_task: tuple[float, float]
     returning: tuple[float, float]
 
     @classmethod
@@ -203,29 +226,33 @@ class _Empty(NamedTuple):
         payload = bytes(_PAYLOAD)
         with cluster(workers) as client:
             queries = rw.dask.queries(file, client=client, parts=workers)
-            engine = engine_of(queries)
+            engine, partitions = engine_of(queries), queries.partitions
             return cls(
                 _median(lambda: engine.sum(_nothing, reads=False), _MESSAGES),
-                _median(lambda: list(queries.partitions.results("nothing", _nothing)), _TASKS),
                 _median(lambda: engine.sum(_nothing, payload, reads=False), _TASKS),
+                _median(lambda: engine.in_turn(_nothing, None, states_only=True), _MESSAGES, workers),
+                _median(lambda: engine.in_turn(_nothing, None, payload, states_only=True), _TASKS, workers),
+                _median(lambda: list(partitions.results("nothing", _nothing)), _TASKS),
+                _median(lambda: list(partitions.results("nothing", _nothing, payload)), _TASKS),
                 _median(lambda: list(engine.each(_zeros, reads=False)), _TASKS),
             )
 
 
-def _median(work: Callable[[], object], repeats: int) -> tuple[float, float]:
+def _median(work: Callable[[], object], repeats: int, messages: int = 1) -> tuple[float, float]:
+    """For each of the messages that are the work."""
     work()
     taken = []
-    for _ in range(repeats):
+    for _ in range(max(3, repeats // messages)):
         wall, cpu = time.perf_counter(), time.process_time()
         work()
         taken.append((time.perf_counter() - wall, time.process_time() - cpu))
     walls, cpus = zip(*taken, strict=True)
-    return statistics.median(walls), statistics.median(cpus)
+    return statistics.median(walls) / messages, statistics.median(cpus) / messages
 
 
 def _nothing(part: Any, *sent: Any) -> None:
     """All that is asked of a part."""
 
 
-def _zeros(part: Part) -> Any:
+def _zeros(part: Any) -> Any:
     return np.zeros(_PAYLOAD // 8)

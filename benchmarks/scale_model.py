@@ -68,36 +68,57 @@ class Run(NamedTuple):
         return self.seconds - sum(message.waited for message in self.messages)
 
 
-@dataclass(frozen=True)
-class Transport:
-    """What messages take themselves: seconds for one, for each worker it goes to, and for bytes.
-
-    Attributes
-    ----------
-    fixed, each : seconds of a message, and more for each worker
-    task_fixed, task_each : the same of Dask tasks, one for each part
-    byte_once, byte_each : seconds of a byte that is sent to all workers, and more for each of them
-    byte_back : seconds of a byte that comes back
-    wire : seconds of a byte on the network of the driver, which all bytes pass; 0 within one machine
-    """
+class Way(NamedTuple):
+    """Seconds of a message: of one, more for each worker there is, and the same of each byte that it has."""
 
     fixed: float
     each: float
-    task_fixed: float
-    task_each: float
     byte_once: float
     byte_each: float
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What messages take themselves: those to all parts, those to one part after the other, and Dask tasks.
+
+    Attributes
+    ----------
+    message, turn, task : seconds of each kind
+    byte_back : seconds of a byte that comes back
+    turns_reach_all : whether a message to one part goes to all workers
+    wire : seconds of a byte on the network of the driver, which all bytes pass; 0 within one machine
+    """
+
+    message: Way
+    turn: Way
+    task: Way
     byte_back: float
+    turns_reach_all: bool
     wire: float = 0.0
 
-    def empty(self, workers: int, *, by_tasks: bool) -> float:
-        """Seconds of a message to so many workers in which nothing is said."""
-        return self.task_fixed + self.task_each * workers if by_tasks else self.fixed + self.each * workers
+    def _way(self, step: StepCost) -> Way:
+        return self.task if step.by_tasks else self.turn if step.in_turn else self.message
 
-    def of_bytes(self, workers: int, sent: float, back: float) -> float:
-        """Seconds of bytes that are sent to each of so many workers, and of all those that come back."""
-        sending = self.byte_once + workers * (self.byte_each + self.wire)
-        return sent * sending + back * (self.byte_back + self.wire)
+    def receivers(self, step: StepCost, workers: int) -> int:
+        """How many workers get a message of a step."""
+        return 1 if step.in_turn and not self.turns_reach_all else workers
+
+    def empty(self, step: StepCost, workers: int) -> float:
+        """Seconds of a message of a step in which nothing is said."""
+        way = self._way(step)
+        return way.fixed + way.each * self.receivers(step, workers)
+
+    def of_bytes(self, step: StepCost, size: Size) -> float:
+        """Seconds of the bytes of a message, and of all those that come back."""
+        way, receivers = self._way(step), self.receivers(step, size.parts)
+        sending = way.byte_once + receivers * (way.byte_each + self.wire)
+        back = step.back(size) * (1 if step.in_turn else size.parts)
+        return step.sent(size) * sending + back * (self.byte_back + self.wire)
+
+    def travelling(self, step: StepCost, size: Size) -> float:
+        """Bytes of a message on the network of the driver."""
+        back = step.back(size) * (1 if step.in_turn else size.parts)
+        return step.sent(size) * self.receivers(step, size.parts) + back
 
 
 @dataclass(frozen=True)
@@ -153,7 +174,7 @@ class Predicted:
     @property
     def seconds(self) -> float:
         """All of them."""
-        return sum(getattr(self, field.name) for field in fields(self))
+        return self.work + self.in_turn + self.messages + self.bytes + self.driver
 
     @property
     def bottleneck(self) -> str:
@@ -175,22 +196,17 @@ class LearnerCost:
         """How many there are."""
         return sum(step.n_messages(size) for step in self.steps.values())
 
-    def travelling(self, size: Size) -> float:
+    def travelling(self, size: Size, transport: Transport) -> float:
         """Bytes on the network of the driver in all."""
-        return sum(
-            step.n_messages(size)
-            * (step.sent(size) * size.parts + step.back(size) * (1 if step.in_turn else size.parts))
-            for step in self.steps.values()
-        )
+        return sum(step.n_messages(size) * transport.travelling(step, size) for step in self.steps.values())
 
     def predicted(self, size: Size, transport: Transport) -> Predicted:
         """Seconds with as many workers as there are parts."""
         work = in_turn = messages = in_bytes = 0.0
         for step in self.steps.values():
             count = step.n_messages(size)
-            answering = 1 if step.in_turn else size.parts
-            messages += count * transport.empty(size.parts, by_tasks=step.by_tasks)
-            in_bytes += count * transport.of_bytes(size.parts, step.sent(size), step.back(size) * answering)
+            messages += count * transport.empty(step, size.parts)
+            in_bytes += count * transport.of_bytes(step, size)
             if step.in_turn:
                 in_turn += count * step.work(size)
             else:
