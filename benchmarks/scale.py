@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +20,9 @@ from typing import Any, NamedTuple
 import rankwright as rw
 from benchmarks import cluster as engines
 from benchmarks.collections import mslr_sized
-from benchmarks.scale_costs import cluster, size_of, transport, watched
+from benchmarks.pages import markdown, written
+from benchmarks.scale_costs import cluster, seconds_of_job, size_of, transport, watched
+from benchmarks.scale_costs import on_spark as load_on_spark
 from benchmarks.scale_model import LearnerCost, Predicted, Run, Size, Transport, learner_cost
 
 _SMALL, _LARGE, _MANY_PARTS = 750, 2250, 8  # queries that costs are measured with
@@ -100,6 +101,21 @@ def _checked(name: str, cost: LearnerCost, carried: Transport, size: Size, runs:
     return Checked(name, size, predicted, seconds, undisturbed, cost.n_messages(size), len(runs[-1].messages))
 
 
+def on_spark(names: Sequence[str]) -> str:
+    """How many jobs learners take on Spark, and what these take besides their work, in Markdown."""
+    collection = mslr_sized()[:_SMALL]
+    known = learners(collection)
+    with TemporaryDirectory() as folder:
+        rw.write_queries(collection, Path(folder) / "queries.parquet")
+        queries = load_on_spark(Path(folder) / "queries.parquet")
+        job = seconds_of_job(queries)
+        rows = []
+        for name in names:
+            n_jobs = max(1, len(watched(known[name], queries).messages))  # models are asked for scores by one job
+            rows.append((name, str(n_jobs), f"{n_jobs * job:.2g} s"))
+    return markdown(("", "jobs", f"at {_told_ms(job)} each"), rows)
+
+
 # Tables
 
 
@@ -122,7 +138,7 @@ def _of_messages(carried: Transport) -> str:
         for name, way in ways.items()
     ]
     rows.append(("a megabyte back", _told_ms(1e6 * carried.byte_back), ""))
-    return _table(("", "once", "and for each worker it goes to"), rows)
+    return markdown(("", "once", "and for each worker it goes to"), rows)
 
 
 def _of_learners(costs: dict[str, LearnerCost]) -> str:
@@ -149,7 +165,7 @@ def _of_learners(costs: dict[str, LearnerCost]) -> str:
             )
         )
     head = ("", "passes", "work per million documents", "in turn", "per pass", "messages", "in turn", "driver")
-    return _table((*head, "and per million documents"), rows)
+    return markdown((*head, "and per million documents"), rows)
 
 
 def _of_steps(costs: dict[str, LearnerCost]) -> str:
@@ -161,7 +177,7 @@ def _of_steps(costs: dict[str, LearnerCost]) -> str:
             work = f"{1e6 * found.work_document:.3f} s"
             times = f"{found.times:.0f}{' × parts' if found.in_turn else ''}"
             rows.append((name, f"`{step}`", times, work, sent, back))
-    return _table(("", "step", "times", "per million documents", "sent to each worker", "back from each part"), rows)
+    return markdown(("", "step", "times", "per million documents", "sent to each worker", "back from each part"), rows)
 
 
 def _of_checked(checked: list[Checked]) -> str:
@@ -190,7 +206,7 @@ def _of_checked(checked: list[Checked]) -> str:
         "without waiting",
         "messages, predicted and found",
     )
-    return _table(head, rows)
+    return markdown(head, rows)
 
 
 def _of_billion(costs: dict[str, LearnerCost], carried: Transport) -> str:
@@ -201,7 +217,7 @@ def _of_billion(costs: dict[str, LearnerCost], carried: Transport) -> str:
             found = cost.predicted(size, carried)
             rows.append((name, f"{workers:,}", f"**{_told_time(found.seconds)}**", *_parts_of(found)))
             rows[-1] += (f"{_BOTTLENECKS[found.bottleneck]}", _told_bytes(cost.travelling(size, carried)))
-    return _table(("", "workers", "time", *_BOTTLENECKS.values(), "bottleneck", "travels"), rows)
+    return markdown(("", "workers", "time", *_BOTTLENECKS.values(), "bottleneck", "travels"), rows)
 
 
 def _parts_of(found: Predicted) -> tuple[str, ...]:
@@ -232,22 +248,6 @@ def _told_time(seconds: float) -> str:
     return f"{seconds:.2g} s"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def written(page: str, found: dict[str, str]) -> str:
-    """A page with tables where it has ``<!-- table: NAME -->`` … ``<!-- end -->``."""
-    for name, content in found.items():
-        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
-        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        if not pattern.search(page):
-            raise ValueError(f"the page has no {begin}")
-        page = pattern.sub(lambda _, text=f"{begin}\n\n{content}\n\n{end}": text, page)  # type: ignore[misc]
-    return page
-
-
 def main() -> None:
     """Measure, check, and tell."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
@@ -255,10 +255,15 @@ def main() -> None:
     parser.add_argument("--only", choices=names, action="append", help="this learner alone; may be given again")
     parser.add_argument("--repeats", type=int, default=3, help="how often each is timed (default: 3)")
     parser.add_argument("--gbits", type=float, default=10.0, help="network of the driver in Gbit/s (default: 10)")
+    parser.add_argument("--spark", action="store_true", help="count jobs on Spark instead")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page of the documentation")
     arguments = parser.parse_args()
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
-    found = tables(*measured(arguments.only or names, arguments.repeats), arguments.gbits)
+    chosen = arguments.only or names
+    if arguments.spark:
+        found = {"spark": on_spark(chosen)}
+    else:
+        found = tables(*measured(chosen, arguments.repeats), arguments.gbits)
     print(f"load of the machine after: {os.getloadavg()[0]:.1f} (of which this is about one)")
     for name, content in found.items():
         print(f"\n{name}\n\n{content}")

@@ -48,6 +48,22 @@ def cluster(workers: int) -> Iterator[Client]:
         yield client
 
 
+def on_spark(file: Path) -> ClusterQueries:
+    """Queries in the memory of Spark with one Python worker, which finds the benchmarks where this process does."""
+    from rankwright.clusters.loading import Reading
+    from rankwright.data.table_columns import TableColumns
+
+    paths = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+    with mock.patch.dict(os.environ, PYTHONPATH=paths):
+        return rw.spark.load([file], Reading(TableColumns()), "local[1]", shuffle=False, memory="4GB")
+
+
+def seconds_of_job(queries: ClusterQueries) -> float:
+    """What a job of Spark takes in which nothing is done."""
+    engine = engine_of(queries)
+    return _median(lambda: engine.sum(_nothing, reads=False), _TASKS)[0]
+
+
 def size_of(queries: ClusterQueries) -> Size:
     """How much data there is."""
     return Size(queries.n_documents, queries.n_queries, queries.n_parts)
