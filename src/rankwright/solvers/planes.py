@@ -37,7 +37,8 @@ _ROWS_PER_BLOCK = 512  # of the Hessian, so that they stay in a core's cache
 _MOST_GROWTH, _LEAST_GROWTH = 22.0, 1e-4
 _MOST_ROUNDINGS = 4
 
-Order = npt.NDArray[np.int64]
+# Queries in the order of their turns. Those in a row are a range: to parts that are elsewhere it takes few bytes.
+Order = npt.NDArray[np.int64] | range
 
 
 class Ascent(NamedTuple):
@@ -322,8 +323,11 @@ def _ascend(
 
 @changes_state
 def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, least: float, most_steps: int) -> Ascent:
-    own = queries - state.first_query
-    own = own[(own >= 0) & (own < state.n_queries)]
+    if isinstance(queries, range):
+        own = np.arange(*state.run_of(queries.start, queries.stop))
+    else:
+        own = queries - state.first_query
+        own = own[(own >= 0) & (own < state.n_queries)]
     weights = carried.weights.copy()
     return Ascent(weights, weights, _ascend(state, own, alpha, weights, least, most_steps, carried.gap))
 
