@@ -207,6 +207,17 @@ def test_empty_partitions_are_no_parts(spark, known):
     assert rw.RankRLS(1.0).fit(found).coef_ == pytest.approx(rw.RankRLS(1.0).fit(known).coef_)
 
 
+@pytest.mark.parametrize("vectors", [None, dense, array])
+def test_partitions_whose_rows_are_filtered_away(spark, known, vectors):
+    """Spark does not know before that they are empty."""
+    frame = frame_of(spark, known, 2, vectors)
+    found = rw.spark.queries(frame.filter("label > 99").union(frame))
+    assert found.n_parts == 2
+    np.testing.assert_array_equal(found.in_memory().X, known.X)
+    with pytest.raises(rw.DataError, match="a Spark DataFrame: there are no documents"):
+        rw.spark.queries(frame.filter("label > 99"))
+
+
 @pytest.mark.parametrize("missing", ["mean", "query-mean"])
 def test_scores_are_a_column(spark, known, missing):
     x = known.X.copy()
