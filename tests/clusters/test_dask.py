@@ -4,6 +4,7 @@ import gc
 import time
 import warnings
 from contextlib import nullcontext
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -76,6 +77,22 @@ def test_equal_parts_give_equal_bits_on_any_cluster(client, tmp_path, name):
     queries = rw.dask.queries(paths, client=client)
     for _ in range(2):
         np.testing.assert_array_equal(LEARNERS[name]().fit(queries).coef_, elsewhere)
+
+
+def test_workers_that_cannot_be_reached_are_asked_through_the_scheduler(client, tmp_path, monkeypatch):
+    from rankwright.dask import messages
+
+    paths = written(dirty_queries(), tmp_path)
+    known = rw.StructuredRanker(alpha=10.0).fit(rw.dask.queries(paths, client=client)).coef_
+
+    class Unreachable:
+        async def identity(self):
+            raise OSError("no route")
+
+    monkeypatch.setattr(client, "rpc", lambda worker: Unreachable())
+    monkeypatch.setattr(messages, "_reached", WeakKeyDictionary())
+    found = rw.StructuredRanker(alpha=10.0).fit(rw.dask.queries(paths, client=client)).coef_
+    np.testing.assert_array_equal(found, known)
 
 
 def test_models_and_measures(client, tmp_path):

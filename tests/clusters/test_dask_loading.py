@@ -156,6 +156,8 @@ def test_partitions_of_a_frame(client):
     queries = rw.dask.queries(dd.concat(pieces), client=client)
     assert queries.n_parts == 2
     assert_same(queries, known)
+    with pytest.raises(rw.DataError, match="a Dask DataFrame: there are no documents"):
+        rw.dask.queries(pieces[1], client=client)
 
 
 def test_rows_that_stand_apart_in_a_part_come_together(client, tmp_path):

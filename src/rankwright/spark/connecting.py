@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from rankwright.clusters.interrupts import interrupted_later
 from rankwright.errors import ParameterError
-from rankwright.spark.jobs import collected, packed_function
+from rankwright.spark.jobs import answers
 
 _PYTHON = "PYSPARK_PYTHON"
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
@@ -91,12 +91,9 @@ def check_workers(session: SparkSession) -> SparkContext:
     if _PYTHON not in os.environ and context.getConf().get("spark.pyspark.python") is None:
         context.pythonExec = sys.executable
     tasks = max(context.defaultParallelism, 1)
-    collected(context, "version of workers", context.parallelize(range(tasks), tasks), _NOTHING, range(tasks))
+    answers(context, "version of workers", context.parallelize(range(tasks), tasks), range(tasks), None, _nothing)
     return context
 
 
 def _nothing(number: int, items: Any) -> None:
     """Done by anyone."""
-
-
-_NOTHING = packed_function(_nothing)
