@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -135,3 +136,36 @@ def test_work_that_is_always_lost_is_told(queries):
 
     with pytest.raises(rw.DataError, match=r"Spark lost the work on some of 2 partitions 6 times: .* more memory"):
         list(queries.partitions.results("dying", die))
+
+
+def test_whoever_is_interrupted_leaves_no_jobs_and_no_workers_that_go_on(spark, queries, tmp_path):
+    psutil = pytest.importorskip("psutil")
+    folder = str(tmp_path)
+
+    def sleep(_):
+        from pathlib import Path
+
+        Path(folder, str(os.getpid())).touch()
+        time.sleep(120)
+
+    class Enough(BaseException):
+        pass
+
+    def interrupt(*_):
+        raise Enough
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(6)
+    try:
+        with pytest.raises(Enough):
+            list(queries.partitions.results("sleeping", sleep))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    busy = [int(path.name) for path in tmp_path.iterdir()]
+    assert busy
+    end = time.monotonic() + 30
+    while spark.sparkContext.statusTracker().getActiveJobsIds() or any(map(psutil.pid_exists, busy)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert rw.RankRLS(1.0).fit(queries).coef_.any()

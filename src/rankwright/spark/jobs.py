@@ -6,11 +6,12 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 from py4j.protocol import Py4JError
+from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 
 from rankwright._version import __version__
@@ -21,8 +22,6 @@ from rankwright.spark.worker import Names
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
-
-_DESCRIPTION = "spark.job.description"
 
 _naming = threading.Lock()
 _used: set[int] = set()
@@ -102,8 +101,7 @@ def _run(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -
     losses = 0
     while True:
         try:
-            with _described(context, what):
-                return list(context.runJob(rdd, iter, only))
+            return _run_once(context, what, rdd, only)
         except (Py4JError, PySparkException) as error:
             losses += 1
             if "cancelled" in str(error) or context._jsc is None:
@@ -116,18 +114,26 @@ def _run(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -
                 ) from error
 
 
-@contextmanager
-def _described(context: SparkContext, what: str) -> Iterator[None]:
-    """Jobs with a description, and a tag by which they are cancelled if somebody interrupts us."""
-    before, tag = context.getLocalProperty(_DESCRIPTION), f"rankwright-{uuid.uuid4().hex}"
-    context.addJobTag(tag)
-    context.setJobDescription(f"Rankwright: {what}")
+def _run_once(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -> list[Any]:
+    """The job is another thread's, with its description and a tag, besides what this thread says of its jobs.
+
+    Each thread has one connection to Spark. If this one waited there and were interrupted, it could cancel nothing
+    before the job has ended.
+    """
+    ended: Future[list[Any]] = Future()
+    tag = f"rankwright-{uuid.uuid4().hex}"
+
+    def job() -> None:
+        try:
+            context.addJobTag(tag)
+            context.setJobDescription(f"Rankwright: {what}")
+            ended.set_result(list(context.runJob(rdd, iter, only)))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    InheritableThread(target=job, daemon=True).start()
     try:
-        yield
-    except KeyboardInterrupt:
-        context.cancelJobsWithTag(tag)
-        raise
+        return ended.result()
     finally:
-        if context._jsc is not None:
-            context.removeJobTag(tag)
-            context.setLocalProperty(_DESCRIPTION, before)
+        if not ended.done():
+            context.cancelJobsWithTag(tag)
