@@ -84,7 +84,7 @@ def watched(learn: Callable[[Any], Any], queries: ClusterQueries) -> Run:
 
 
 class _Watch:
-    """What has been seen of a run, the seconds that looking took, and those of a processor that are not the driver's."""
+    """What has been seen of a run, seconds that looking took, and those of a processor that are not the driver's."""
 
     def __init__(self) -> None:
         self.engines: list[_Watching] = []
