@@ -6,7 +6,7 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from distributed import Client, LocalCluster
 
 import rankwright as rw
 from benchmarks.scale_model import Run, Seen, Size, Transport, Way
-from rankwright.clusters.engine import Answer, Call, ClusterEngine
+from rankwright.clusters.engine import ClusterEngine
+from rankwright.clusters.held import Answer, Call
 from rankwright.clusters.queries import ClusterQueries
 from rankwright.dask.engine import DaskEngine, DaskQueries
 from rankwright.dask.partitions import DaskPartitions
@@ -116,17 +117,17 @@ class _Watching(ClusterEngine):
         self._seconds, self._sent, self._back = 0.0, 0, 0  # of the last message
         watch.engines.append(self)
 
-    def _asked(self, call: Call, numbers: Any) -> list[Any]:
-        told = super()._asked(call._replace(step=_Timed(call.step)), numbers)
+    def _answers(self, call: Call, numbers: Sequence[int], *, may_add: bool = False) -> list[Answer]:
+        answers = super()._answers(call._replace(step=_Timed(call.step)), numbers, may_add=may_add)
         name = f"{call.step.__module__.rpartition('.')[2]}.{call.step.__name__.strip('_')}"
-        work = _longest([(cpu, wall) for _, cpu, wall in told])
+        work = _longest([answer.result[1:] for answer in answers if not answer.is_added])
         self._watch.seen.append(Seen(name, self._is_in_turn, False, self._seconds, *work, self._sent, self._back))
-        return [result for result, _, _ in told]
+        return [answer if answer.is_added else answer._replace(result=answer.result[0]) for answer in answers]
 
-    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
         held_before = self._seconds_held
         with self._watch.elsewhere() as taken:
-            found = super()._message(call, changes)  # type: ignore[safe-super]
+            found = super()._message(call, changes, may_add=may_add)  # type: ignore[safe-super]
         self._seconds = taken[0] - (self._seconds_held - held_before)
         self._sent = len(call) + max(sum(map(len, untold)) for _, untold in changes.values())
         self._back = self._watch.bytes_of(list(found.values()))

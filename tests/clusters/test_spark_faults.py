@@ -41,9 +41,10 @@ def test_a_killed_worker_changes_nothing(queries, monkeypatch, tmp_path, name):
     disturbed = Disturbed(monkeypatch, SparkEngine)
     usual = disturbed.during(None, None, lambda: SPARK_LEARNERS[name]().fit(queries))
     assert usual.coef_.any()
+    count = disturbed.count
     for moment in (0.05, 0.5, 0.95):
         mark = tmp_path / f"killed-{moment}"
-        at, mark_at = int(moment * disturbed.count), mark
+        at, mark_at = int(moment * count), mark
 
         def in_step(call, mark=mark_at):
             return call._replace(step=Deadly(call.step, mark))
@@ -59,24 +60,30 @@ def lost(queries):
     def lose(_):
         from shutil import rmtree
 
-        from rankwright.spark.worker import _folder, _objects
+        from rankwright.spark.worker import _folder, _parts, _queries
 
-        _objects.clear()
+        _parts.clear()
+        _queries.clear()
         rmtree(_folder(), ignore_errors=True)
 
     for _ in range(3):
         list(queries.partitions.results("lose", lose))
 
 
-def test_what_a_machine_has_lost_is_brought_again(queries, monkeypatch):
-    """Parts come from the cache, and what has changed states is done again."""
+@pytest.mark.parametrize("group", [32, 2])
+def test_what_a_machine_has_lost_is_brought_again(queries, monkeypatch, group):
+    """Parts come from the cache, and what has changed states is done again; answers in groups are still the same."""
+    from rankwright.clusters import engine
+    from rankwright.spark import engine as spark_engine
     from rankwright.spark.engine import SparkEngine
 
+    for module in (engine, spark_engine):
+        monkeypatch.setattr(module, "PARTS_PER_SUM", group)
     behind, disturbed = [], Disturbed(monkeypatch, SparkEngine)
     message = SparkEngine._message
 
-    def noted(engine, call, changes):
-        found = message(engine, call, changes)
+    def noted(engine, call, changes, **how):
+        found = message(engine, call, changes, **how)
         behind.extend(number for number, answer in found.items() if answer.is_behind)
         return found
 

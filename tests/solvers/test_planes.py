@@ -222,8 +222,11 @@ def test_the_soft_maximum_and_its_derivatives():
         return total
 
     planes.set_heights(weights)
-    heights, slopes = np.abs(planes.heights).max(), planes.set_slopes(direction)
-    assert slopes == (heights, np.abs(planes.slopes).max())
+    heights, (at_one, *largest) = np.abs(planes.heights).max(), planes.set_slopes(direction, temperature)
+    assert largest == [heights, np.abs(planes.slopes).max()]
+    assert at_one == pytest.approx(softened(weights + direction), rel=1e-12)
+    tried = planes.soften_each((0.5, 0.25), temperature)
+    assert tried == pytest.approx([softened(weights + step * direction) for step in (0.5, 0.25)], rel=1e-12)
     for step in (0.0, 0.7):
         at = weights + step * direction
         assert planes.soften(step, temperature) == pytest.approx(softened(at), rel=1e-12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from rankwright.clusters.partitions import Partitions
+from rankwright.clusters.partitions import Move, Partitions
 from rankwright.clusters.queries import ClusterSource, together
 from rankwright.data.as_queries import as_queries
 from rankwright.data.files import kind_of_file, read_asked, refuse_columns_of_text
@@ -21,11 +21,13 @@ from rankwright.data.paths import group_files
 from rankwright.data.queries import Queries
 from rankwright.data.selected_features import of_numbers
 from rankwright.data.streams.joining import joined_ids
+from rankwright.data.streams.opening import data_files
 from rankwright.data.streams.sizes import bytes_of, told_bytes
 from rankwright.data.svmlight.reader import read_with_first_index
 from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, OneQueryWarning
 from rankwright.judgments.grouping import Grouping, plain_values
+from rankwright.machine.runs import split_by_size
 
 
 class Read(NamedTuple):
@@ -160,7 +162,8 @@ class Alike:
     def piece(self, read: Read, first: int, last: int, number: int) -> Queries:
         """Queries first … last − 1 with these features, and the rows of each query one behind the other.
 
-        They have memory of their own, so that what was read can be given up.
+        They have memory of their own, so that what was read can be given up. ``number`` is that of the first of them,
+        if they have numbers as ids.
         """
         queries = together(read.queries)
         if last - first < queries.n_queries:
@@ -184,14 +187,6 @@ class Alike:
             x = np.hstack([x, np.zeros((x.shape[0], missing), x.dtype)])
         names = queries.feature_names if queries.has_feature_names else None
         return Queries.of_parts(x, queries.supervision, queries.grouping, names, queries.doc_ids)
-
-
-class Move(NamedTuple):
-    """Queries of a partition, by their places in it, that go to another one."""
-
-    queries: npt.NDArray[np.intp]
-    source: int
-    goal: int
 
 
 def split_queries(parts: Sequence[Seen]) -> dict[Any, list[tuple[int, int]]]:
@@ -247,25 +242,102 @@ def moves_of(parts: Sequence[Seen], told: Sequence[str], *, shuffle: bool) -> li
     return [Move(np.array(sorted(places)), *between) for between, places in going.items()]
 
 
-def joined_pieces(queries: Queries, leaving: npt.NDArray[np.intp], pieces: Sequence[Queries]) -> Queries:
-    """A partition without queries that leave it, and with pieces of others behind: rows of one query come together."""
-    keeps = np.setdiff1d(np.arange(queries.n_queries), leaving)
-    all_pieces = [queries[keeps] if len(leaving) else queries, *pieces]
-    stack: Any = sp.vstack if any(sp.issparse(piece.X) for piece in all_pieces) else np.vstack
-    x = stack([piece.X for piece in all_pieces])
-    doc_ids = [piece.doc_ids for piece in all_pieces]
+def leaving(moves: Sequence[Move], source: int) -> npt.NDArray[np.intp]:
+    """The queries that leave a partition."""
+    return np.concatenate([np.zeros(0, np.intp), *(move.queries for move in moves if move.source == source)])
+
+
+def with_moved(queries: Queries, gone: npt.NDArray[np.intp], arriving: Sequence[Queries]) -> Queries:
+    """A partition without queries that leave it, and with those of others behind: rows of one query come together."""
+    keeps = np.setdiff1d(np.arange(queries.n_queries), gone)
+    pieces = [queries[keeps] if len(gone) else queries, *arriving]
+    stack: Any = sp.vstack if any(sp.issparse(piece.X) for piece in pieces) else np.vstack
+    x = stack([piece.X for piece in pieces])
+    doc_ids = [piece.doc_ids for piece in pieces]
     return together(
         Queries(
             sp.csr_array(x) if sp.issparse(x) else x,
-            np.concatenate([piece.y for piece in all_pieces]),
-            joined_ids([piece.qid for piece in all_pieces]),
+            np.concatenate([piece.y for piece in pieces]),
+            joined_ids([piece.qid for piece in pieces]),
             feature_names=queries.feature_names if queries.has_feature_names else None,
             doc_ids=None if any(ids is None for ids in doc_ids) else np.concatenate(doc_ids),  # type: ignore[arg-type]
         )
     )
 
 
-def source_of(partitions: Partitions, parts: Sequence[Seen], name: str, moved: Any) -> ClusterSource:
+class Given(NamedTuple):
+    """What is to be read: files or frames, what people call each of them, and all of them."""
+
+    data: Sequence[Any]
+    told: Sequence[str]
+    name: str
+
+    @classmethod
+    def files(cls, files: Any) -> Given:
+        """Paths, folders and patterns of files."""
+        paths = [path.absolute() for path in data_files(files)]
+        told = [path.name for path in paths]
+        return cls(paths, told, told[0] if len(told) == 1 else f"{told[0]} and {len(told) - 1} more")
+
+    @classmethod
+    def frame(cls, partitions: Sequence[Any], name: str) -> Given:
+        """The partitions of a data frame."""
+        return cls(partitions, [f"partition {number}" for number in range(1, len(partitions) + 1)], name)
+
+
+class _Run(NamedTuple):
+    """Queries first … last − 1 of what was read at one place; ``number`` is how many come before in all, and 1."""
+
+    source: int
+    first: int
+    last: int
+    number: int
+
+
+def loaded(
+    read: Callable[[Reading], Partitions], reading: Reading, given: Given, parts: int, *, shuffle: bool
+) -> ClusterSource:
+    """Queries in at least so many partitions that are alike, with whole queries each.
+
+    ``read`` has a cluster read what is given, a partition for each.
+    """
+    partitions = read(reading)
+    found: list[Seen] = list(partitions.results("look", seen))
+    again = reading.again(found)
+    if again is not None:
+        partitions = read(again)
+        found = list(partitions.results("look", seen))
+    alike, runs = Alike.of(found, given.told), _runs(found, parts)
+    if not runs:
+        raise DataError(f"{given.name}: there are no documents")
+    pieces = [found[run.source].run(run.first, run.last, run.number) for run in runs]
+    moves = moves_of(pieces, [given.told[run.source] for run in runs], shuffle=shuffle)
+    moved = next((part.moved for part in found if part.moved is not None), None)
+    partitions = partitions.made("part", _piece, [(run.source, (alike, *run[1:])) for run in runs])
+    if moves:
+        if moved is None:
+            moved = plain_values(pieces[moves[0].source].query_ids[moves[0].queries[:1]])[0]
+        partitions = partitions.moved(moves)
+        pieces = list(partitions.results("look", _seen_queries))
+    else:
+        list(partitions.results("look", _is_there))
+    empty = alike.made_of(pieces[0].empty)
+    return _source_of(partitions, [piece._replace(empty=empty) for piece in pieces], given.name, moved)
+
+
+def _runs(found: Sequence[Seen], parts: int) -> list[_Run]:
+    """What was read, cut into at least so many runs of queries, as far as there are so many."""
+    runs: list[_Run] = []
+    number = 1
+    for source, part in enumerate(found):
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(part.sizes)])
+        for first, last in split_by_size(offsets, max(1, -(-parts // len(found)))):
+            runs.append(_Run(source, first, last, number))
+            number += last - first
+    return runs
+
+
+def _source_of(partitions: Partitions, parts: Sequence[Seen], name: str, moved: Any) -> ClusterSource:
     """Partitions that are alike, with whole queries each, as a source of queries."""
     sizes = np.concatenate([part.sizes for part in parts])
     counts = [len(part.sizes) for part in parts]
@@ -281,3 +353,18 @@ def source_of(partitions: Partitions, parts: Sequence[Seen], name: str, moved: A
         name,
         moved,
     )
+
+
+# What is done where the partitions are
+
+
+def _piece(read: Read, alike: Alike, first: int, last: int, number: int) -> Queries:
+    return alike.piece(read, first, last, number)
+
+
+def _seen_queries(queries: Queries) -> Seen:
+    return seen(Read(queries))
+
+
+def _is_there(queries: Queries) -> None:
+    """Ask for this of each partition, and all of them are there."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from rankwright.data.queries import Queries
 
@@ -12,15 +15,33 @@ from rankwright.data.queries import Queries
 Own = tuple[int, tuple[Any, ...]]
 
 
+class Move(NamedTuple):
+    """Queries of a partition, by their places in it, that go to another one."""
+
+    queries: npt.NDArray[np.intp]
+    source: int
+    goal: int
+
+
 class Partitions(ABC):
-    """Queries that stay where they are. What a cluster loses of them, it makes again in the same way."""
+    """Queries that stay where they are. What a cluster loses of them, it makes again in the same way.
+
+    While they are loaded, they are what was read, with what is known of the reading: see `Read`.
+    """
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def made(self, what: str, function: Callable[..., Queries], own: Sequence[Own]) -> Partitions:
-        """``function(queries, *own)`` of some of them, which stays there; ``what`` is what people call it."""
+        """``function(queries, *own)`` of some of them, which stays there; ``what`` is what people call it.
+
+        A partition that is named several times is cut: what is made of it is dealt to all processes.
+        """
+
+    @abstractmethod
+    def moved(self, moves: Sequence[Move]) -> Partitions:
+        """The same with some queries in other partitions, by `with_moved`."""
 
     @abstractmethod
     def results(

@@ -11,11 +11,10 @@ try:
 except ImportError as error:
     raise ImportError("rankwright.dask needs Dask: pip install 'rankwright[dask]'") from error
 
-from rankwright.clusters.loading import Reading
+from rankwright.clusters.loading import Given, Reading, loaded
 from rankwright.dask.connecting import connect, shutdown
 from rankwright.dask.engine import DaskEngine, DaskQueries
-from rankwright.dask.loading import Loading
-from rankwright.data.streams.opening import data_files
+from rankwright.dask.partitions import DaskPartitions, tasks
 from rankwright.data.table_columns import TableColumns
 from rankwright.engines import ENGINES
 
@@ -76,13 +75,14 @@ def load(
     """The same, of columns that are asked for by one object."""
     connected = connect(client)
     if hasattr(data, "to_delayed"):
-        given: list[Any] = connected.compute(data.to_delayed())
-        told = [f"partition {number}" for number in range(1, len(given) + 1)]
-        name, wanted = "a Dask DataFrame", 0
+        given = Given.frame(connected.compute(data.to_delayed()), "a Dask DataFrame")
+        wanted = 0
     else:
-        given = [path.absolute() for path in data_files(data)]
-        told = [path.name for path in given]
-        name = told[0] if len(told) == 1 else f"{told[0]} and {len(told) - 1} more"
+        given = Given.files(data)
         wanted = parts or sum(connected.nthreads().values())
-    loading = Loading(connected, reading, given, told)
-    return DaskQueries(loading.source(name, wanted, shuffle=shuffle), memory)
+
+    def read(way: Reading) -> DaskPartitions:
+        each = [(way, data, name) for data, name in zip(given.data, given.told, strict=True)]
+        return DaskPartitions(connected, tasks(connected, "read", Reading.of, each))
+
+    return DaskQueries(loaded(read, reading, given, wanted, shuffle=shuffle), memory)

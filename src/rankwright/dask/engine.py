@@ -1,9 +1,9 @@
-"""`DaskEngine`: steps go to parts in the workers' memory, all of them by one message to all workers.
+"""`DaskEngine`: steps go to parts in the workers' memory, all of them by a message to each worker.
 
-A task takes Dask 10 ms, however short it is; a message to all workers takes 1 ms. So parts are made by tasks, and every
-worker notes those that it has; a pass is a message, which each worker answers for its own parts. A part that nobody
-answers for was lost: it is made anew, and what has changed its state is done again, in order. So no result depends on
-which worker it came from.
+A task takes Dask 10 ms, however short it is; a message to a worker takes half a millisecond. So parts are made by
+tasks, and every worker notes those that it has; a pass is a message, which each worker answers for its own parts. A
+part that nobody answers for was lost: it is made anew, and what has changed its state is done again, in order. So no
+result depends on which worker it came from.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import cloudpickle
-from distributed import Future
+from distributed import Future, get_worker
 
-from rankwright.clusters.engine import Answer, Call, ClusterEngine
+from rankwright.clusters.engine import ClusterEngine
+from rankwright.clusters.held import Answer, Call, Held
 from rankwright.clusters.queries import ClusterQueries, part_of
+from rankwright.dask.messages import talk
 from rankwright.dask.partitions import DaskPartitions, finished, tasks
 from rankwright.data.queries import Queries
-from rankwright.data.state import State
 from rankwright.judgments.whole import Whole
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.threads import on_this_thread
@@ -49,6 +50,7 @@ class DaskEngine(ClusterEngine):
         self._queries: DaskQueries
         self._client, self._name = queries.partitions.client, uuid.uuid4().hex
         self._held: dict[int, Future] = {}
+        self._workers: dict[str, list[int]] = {}  # the parts that each has
 
     def _hold(self, numbers: list[int]) -> None:
         """Have parts made where their queries are."""
@@ -56,89 +58,79 @@ class DaskEngine(ClusterEngine):
             return
         queries, whole = self._queries, self._queries.whole
         given = [(queries.partitions.futures[n], self._name, n, self._before[n], whole) for n in numbers]
-        futures = tasks(self._client, "hold", Held, given)
+        futures = tasks(self._client, "hold", NotedPart, given)
         for number, future in zip(numbers, futures, strict=True):
             finished(future)
             self._held[number] = future
+        places = self._client.who_has(list(self._held.values()))
+        self._workers = {}
+        for number, future in self._held.items():
+            for worker in places[future.key][:1]:
+                self._workers.setdefault(worker, []).append(number)
 
-    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
         """The answers of all workers, of the parts that they have."""
         self._hold([number for number in changes if number not in self._held])
+        own = {worker: {n: changes[n] for n in numbers if n in changes} for worker, numbers in self._workers.items()}
+        contents = {worker: cloudpickle.dumps((self._name, call, asked)) for worker, asked in own.items() if asked}
         try:
-            told = self._client.run(_answers, self._name, call, changes, on_error="return")
+            answers = talk(self._client, _OPERATION, contents)
         except BaseException:
             with suppress(Exception):
                 self._client.run(_forget, self._name, wait=False)
             raise
-        found: dict[int, Answer] = {}
-        for answer in told.values():
-            if isinstance(answer, dict):
-                found.update(answer)
-            elif not isinstance(answer, OSError):  # the worker is gone, and its parts with it
-                raise answer
-        return found
+        return {number: answer for packed in answers for number, answer in cloudpickle.loads(packed).items()}
 
     def _give_up(self, number: int) -> None:
         self._held.pop(number).cancel()
 
 
 # What runs on workers. The parts that a worker has, by the engine that they are for and their numbers
-_parts: dict[str, WeakValueDictionary[int, Held]] = {}
+_OPERATION = "rankwright_answers"
+_parts: dict[str, WeakValueDictionary[int, NotedPart]] = {}
 
 
-class Held:
-    """A part that is noted as long as Dask keeps this. ``version`` counts what has changed its state."""
+class NotedPart(Held):
+    """A part that is noted as long as Dask keeps this."""
 
     def __init__(self, queries: Queries, engine: str, number: int, before: tuple[int, int], whole: Whole) -> None:
+        super().__init__(part_of(queries, before, whole))
         self._made_of = (queries, engine, number, before, whole)
-        self.part, self.version = part_of(queries, before, whole), 0
         _parts.setdefault(engine, WeakValueDictionary())[number] = self
+        worker = get_worker()
+        worker.handlers.setdefault(_OPERATION, _answers)
+        self.pool = _pool(worker.state.nthreads)
 
     def __del__(self) -> None:
         self.part.release()
-        if not _parts.get(self._made_of[1], True):
-            del _parts[self._made_of[1]]
+        engine = self._made_of[1]
+        if all(held is self for held in _parts.get(engine, {}).values()):  # it is noted until it is gone
+            _parts.pop(engine, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Held, self._made_of
+        return NotedPart, self._made_of
 
     def answer(self, call: Call, version: int, changes: list[bytes]) -> Answer:
-        """What the call returns, once the state is what so many changes make it, of which the last are given."""
+        """With what the call raises."""
         if self._made_of[1] not in _parts:
             return Answer(is_behind=True)  # nobody waits for it
         try:
             with on_this_thread(), one_thread_per_call():
-                if self.version != version - len(changes) and len(changes) == version:  # these are all there are
-                    self.part.state, self.version = State(self.part.offsets, self.part.first_query), 0
-                if self.version != version - len(changes):
-                    return Answer(is_behind=True)
-                for change in changes:
-                    self._do(cloudpickle.loads(change))
-                return Answer(self._do(call))
+                return super().answer(call, version, changes)
         except Exception as error:
-            return Answer(error=error)
-
-    def _do(self, call: Call) -> Any:
-        if not call.changes_state:
-            return call.of(self.part)
-        version, self.version = self.version, -1  # a state that is half changed is none
-        result = call.of(self.part)
-        self.version = version + 1
-        return result
+            return Answer(error=error.with_traceback(None))  # whose frames would keep this part in memory
 
 
-async def _answers(
-    engine: str, packed: bytes, changes: dict[int, tuple[int, list[bytes]]], dask_worker: Any
-) -> dict[int, Answer]:
+async def _answers(content: bytes) -> bytes:
     """The answers of the parts that this worker has."""
-    own: Mapping[int, Held] = _parts.get(engine, {})
+    engine, packed, changes = cloudpickle.loads(content)
+    own: Mapping[int, NotedPart] = _parts.get(engine, {})
     held = {number: part for number in changes if (part := own.get(number)) is not None}
-    if not held:
-        return {}
     call: Call = cloudpickle.loads(packed)
-    loop, pool = asyncio.get_running_loop(), _pool(dask_worker.state.nthreads)
-    answers = [loop.run_in_executor(pool, part.answer, call, *changes[number]) for number, part in held.items()]
-    return dict(zip(held, await asyncio.gather(*answers), strict=True))
+    run = asyncio.get_running_loop().run_in_executor
+    answers = [run(part.pool, part.answer, call, *changes[number]) for number, part in held.items()]
+    packed_answers: bytes = cloudpickle.dumps(dict(zip(held, await asyncio.gather(*answers), strict=True)))
+    return packed_answers
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,8 @@ from typing import Any
 
 from distributed import Client, Future
 
-from rankwright.clusters.partitions import Own, Partitions
+from rankwright.clusters.loading import leaving, with_moved
+from rankwright.clusters.partitions import Move, Own, Partitions
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.machine.threads import on_this_thread
@@ -29,7 +30,28 @@ class DaskPartitions(Partitions):
     def made(self, what: str, function: Callable[..., Queries], own: Sequence[Own]) -> DaskPartitions:
         """By a task for each."""
         given = [(self.futures[place], *arguments) for place, arguments in own]
-        return DaskPartitions(self.client, tasks(self.client, what, function, given))
+        if len({place for place, _ in own}) == len(own):
+            return DaskPartitions(self.client, tasks(self.client, what, function, given))
+        futures = tasks(self.client, what, function, given, self._workers(len(own)))
+        gathered(self.client, tasks(self.client, "look", _is_there, [(each,) for each in futures]))
+        anywhere = {future.key: None for future in futures}  # if they have to be made again
+        self.client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.set_restrictions(anywhere))
+        return DaskPartitions(self.client, futures)
+
+    def _workers(self, count: int) -> list[str]:
+        """A worker for each part, dealt to all threads in turn: Dask would leave them where they were read."""
+        threads = self.client.nthreads()
+        turns = [worker for turn in range(max(threads.values())) for worker in threads if turn < threads[worker]]
+        return [turns[number % len(turns)] for number in range(count)]
+
+    def moved(self, moves: Sequence[Move]) -> DaskPartitions:
+        """By a task for each move, and one for each partition."""
+        taken = tasks(self.client, "take", _taken, [(self.futures[move.source], move.queries) for move in moves])
+        given = []
+        for place, future in enumerate(self.futures):
+            arriving = [piece for piece, move in zip(taken, moves, strict=True) if move.goal == place]
+            given.append((future, leaving(moves, place), *arriving))
+        return DaskPartitions(self.client, tasks(self.client, "shuffle", _with_moved, given))
 
     def results(
         self, what: str, function: Callable[..., Any], *sent: Any, only: Sequence[int] | None = None
@@ -108,3 +130,15 @@ def _on_this_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _itself(queries: Queries) -> Queries:
     return queries
+
+
+def _is_there(queries: Queries) -> None:
+    """Ask for this of each partition, and all of them are there."""
+
+
+def _taken(queries: Queries, which: Any) -> Queries:
+    return queries[which]
+
+
+def _with_moved(queries: Queries, gone: Any, *arriving: Queries) -> Queries:
+    return with_moved(queries, gone, arriving)

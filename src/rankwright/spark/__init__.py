@@ -11,18 +11,15 @@ try:
 except ImportError as error:
     raise ImportError("rankwright.spark needs PySpark and Java 17: pip install 'rankwright[spark]'") from error
 
-from rankwright.clusters.loading import Read, Reading
-from rankwright.data.streams.opening import data_files
+from rankwright.clusters.loading import Given, Read, Reading, loaded
 from rankwright.data.table_columns import TableColumns
 from rankwright.engines import ENGINES
 from rankwright.spark.connecting import check_workers, session_at
 from rankwright.spark.engine import SparkEngine, SparkQueries
 from rankwright.spark.frames import FrameReading, packed_partitions, scored
-from rankwright.spark.loading import Loading
-from rankwright.spark.partitions import made_of
+from rankwright.spark.partitions import SparkPartitions, made_of
 
 if TYPE_CHECKING:
-    from pyspark import RDD
     from pyspark.sql import DataFrame
 
 __all__ = ["SparkQueries", "predict", "queries"]
@@ -66,9 +63,10 @@ def queries(
         asked = asked.for_model(for_model)
     reading = FrameReading.of(frame, asked, features)
     check_workers(frame.sparkSession)
-    told = [f"partition {number}" for number in range(1, frame.rdd.getNumPartitions() + 1)]
-    loading = Loading(lambda _: packed_partitions(frame, reading), Reading(reading.asked), told)
-    return SparkQueries(loading.source("a Spark DataFrame", 0, shuffle=shuffle), memory)
+    rdd = packed_partitions(frame, reading)
+    given = Given.frame(range(rdd.getNumPartitions()), "a Spark DataFrame")
+    source = loaded(lambda _: SparkPartitions(rdd, given.data), Reading(reading.asked), given, 0, shuffle=shuffle)
+    return SparkQueries(source, memory)
 
 
 def predict(
@@ -101,15 +99,13 @@ def predict(
 def load(files: Any, reading: Reading, master: str | None, *, shuffle: bool, memory: int | str) -> SparkQueries:
     """Queries of files, read by Python workers: all of them must find the files under the same path."""
     context = check_workers(session_at(master))
-    paths = [path.absolute() for path in data_files(files)]
+    given = Given.files(files)
 
-    def read(way: Reading) -> RDD[bytes]:
-        return made_of(context.parallelize(paths, len(paths)), _read_file, way)
+    def read(way: Reading) -> SparkPartitions:
+        rdd = context.parallelize(given.data, len(given.data))
+        return SparkPartitions(made_of(rdd, _read_file, way), range(len(given.data)))
 
-    told = [path.name for path in paths]
-    name = told[0] if len(told) == 1 else f"{told[0]} and {len(told) - 1} more"
-    source = Loading(read, reading, told).source(name, context.defaultParallelism, shuffle=shuffle)
-    return SparkQueries(source, memory)
+    return SparkQueries(loaded(read, reading, given, context.defaultParallelism, shuffle=shuffle), memory)
 
 
 def _read_file(number: int, paths: Iterator[Path], reading: Reading) -> Read:

@@ -17,7 +17,6 @@ from rankwright.data.table_columns import TableColumns
 from rankwright.errors import DataError, ParameterError
 from rankwright.machine.threads import on_this_thread
 from rankwright.spark import worker
-from rankwright.spark.jobs import packed_function
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -78,7 +77,7 @@ def _features(column: pa.ChunkedArray, where: str) -> Any:
         rows = rows.field("values")
     lengths = np.asarray(rows.value_lengths())
     _check_lengths(lengths, where)
-    return _numbers(rows).reshape(len(lengths), -1) if len(lengths) else np.zeros((0, 0))
+    return _numbers(rows).reshape(len(lengths), int(lengths[0]) if len(lengths) else 0)
 
 
 def _csr(rows: pa.StructArray, is_sparse: Any, where: str) -> Any:
@@ -107,14 +106,16 @@ def _check_lengths(lengths: Any, where: str) -> None:
 
 def packed_partitions(frame: DataFrame, reading: FrameReading) -> RDD[bytes]:
     """The partitions of a frame as packed queries, made by Arrow."""
-    content = packed_function(_read, reading)
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(frame.schema)
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        for piece in worker.made(context.partitionId(), iter(batches), content):
+        for piece in worker.made(context.partitionId(), iter(batches), _read, reading, schema):
             yield pa.record_batch({"piece": pa.array([piece], pa.binary())})
 
     return frame.mapInArrow(pack, "piece binary").rdd.map(_piece)
@@ -143,9 +144,10 @@ def scored(frame: DataFrame, model: Any, reading: FrameReading, column: str) -> 
     return frame.mapInArrow(score_batches, schema)
 
 
-def _read(number: int, batches: Iterator[pa.RecordBatch], reading: FrameReading) -> Read | None:
-    found = list(batches)
-    return Read(reading.queries(pa.Table.from_batches(found), f"partition {number + 1}")) if found else None
+def _read(number: int, batches: Iterator[pa.RecordBatch], reading: FrameReading, schema: pa.Schema) -> Read:
+    found = list(batches)  # none of a partition that is empty
+    table = pa.Table.from_batches(found) if found else schema.empty_table()
+    return Read(reading.queries(table, f"partition {number + 1}"))
 
 
 def _piece(row: Any) -> bytes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import threading
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +14,17 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rankwright._version import __version__
+from rankwright.clusters.engine import MOST_LOSSES
+from rankwright.clusters.held import Answer
 from rankwright.errors import DataError, ParameterError
-from rankwright.spark import worker
+from rankwright.spark.worker import Names
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
 
-# A job that fails so often in a row takes more than a worker has.
-_MOST_LOSSES = 5
-_LOCAL_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+_DESCRIPTION = "spark.job.description"
 
-_names = itertools.count(1)
+_naming = threading.Lock()
 _used: set[int] = set()
 _last = 0
 
@@ -32,54 +32,70 @@ _last = 0
 def new_name(owner: Any) -> int:
     """A name for what workers keep for an object: they give it up when the object is gone."""
     global _last
-    _last = next(_names)
-    _used.add(_last)
-    weakref.finalize(owner, _used.discard, _last)
-    return _last
+    with _naming:
+        name = _last = _last + 1
+        _used.add(name)
+    weakref.finalize(owner, _used.discard, name)
+    return name
 
 
-def names() -> worker.Names:
+def names() -> Names:
     """The names that are in use."""
-    return worker.Names(frozenset(_used), _last)
+    with _naming:
+        return Names(frozenset(_used), _last)
 
 
-def packed_function(function: Any, *arguments: Any) -> bytes:
-    """A function with what it is given after the items of a partition."""
-    content: bytes = cloudpickle.dumps((function, arguments))
-    return content
+def answers(
+    context: SparkContext,
+    what: str,
+    rdd: RDD[Any],
+    only: Sequence[int],
+    groups: Mapping[int, int] | None,
+    function: Callable[..., Any],
+    *arguments: Any,
+) -> dict[int, Answer]:
+    """``function(number, items, *arguments)`` of some partitions of an RDD, by a job for all of them.
 
-
-def collected(context: SparkContext, what: str, rdd: RDD[Any], content: bytes, only: Sequence[int]) -> dict[int, Any]:
-    """What a packed function of a partition's number and items returns, of some partitions, by a job for all of them.
-
-    What it raises is among what is returned: see `Answer`.
+    Those of all partitions may have groups, within which the answers are added up before they get here.
     """
-    version = __version__
+    version, content = __version__, cloudpickle.dumps((function, arguments))
 
     def work(number: int, items: Iterator[Any]) -> Iterator[Any]:
         # Sent as it is, with what it imports: a worker may have nothing that it could be imported from.
         from importlib import import_module
+        from pickle import loads
         from platform import node
 
         try:
             found = str(import_module("rankwright").__version__)
         except ImportError:
-            found = "none"
-        if found != version:
-            for _ in items:
-                pass
-            return iter([(number, found, node())])
-        return iter([(number, found, import_module("rankwright.spark.worker").worked(number, items, content))])
+            found = None
+        if found == version:
+            function, arguments = loads(content)
+            yield number, found, import_module("rankwright.spark.worker").done(number, items, function, *arguments)
+        else:
+            yield number, found, node()
+            list(items)
 
-    results = _run(context, what, rdd.mapPartitionsWithIndex(work), only)
-    for _, found, host in results:
+    def add(items: Iterator[Any]) -> Iterator[Any]:
+        from rankwright.spark.worker import added
+
+        return added(items)
+
+    answers, job = {}, rdd.mapPartitionsWithIndex(work)
+    if groups is not None:
+        count = max(groups.values()) + 1
+        job = job.keyBy(lambda item: groups[item[0]]).partitionBy(count, int).values().mapPartitions(add)
+        only = range(count)
+    for number, found, answer in _run(context, what, job, only):
         if found != version:
-            has = "no Rankwright" if found == "none" else f"Rankwright {found}"
+            has = "no Rankwright" if found is None else f"Rankwright {found}"
             raise ParameterError(
-                f"the Python worker on {host} has {has}, but this process has {version}: install that version on all "
+                f"the Python worker on {answer} has {has}, but this process has {version}: install that version on all "
                 "executors"
             )
-    return {number: answer for number, _, answer in results}
+        answers[number] = answer
+    return answers
 
 
 def _run(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -> list[Any]:
@@ -87,12 +103,12 @@ def _run(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -
     while True:
         try:
             with _described(context, what):
-                return list(context.runJob(rdd, _all, only))
+                return list(context.runJob(rdd, iter, only))
         except (Py4JError, PySparkException) as error:
             losses += 1
             if "cancelled" in str(error) or context._jsc is None:
                 raise
-            if losses > _MOST_LOSSES:
+            if losses > MOST_LOSSES:
                 first = next((line for line in str(error).splitlines() if "Exception" in line), "").strip()
                 raise DataError(
                     f"Spark lost the work on some of {len(only):,} partitions {losses} times: Python workers may need "
@@ -100,24 +116,18 @@ def _run(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -
                 ) from error
 
 
-def _all(items: Iterator[Any]) -> Iterator[Any]:
-    return items
-
-
 @contextmanager
 def _described(context: SparkContext, what: str) -> Iterator[None]:
-    """A job group of our own, which is cancelled if somebody interrupts us."""
-    before = [context.getLocalProperty(name) for name in _LOCAL_PROPERTIES]
-    group = f"rankwright-{uuid.uuid4().hex}"
-    context.setJobGroup(group, f"Rankwright: {what}", interruptOnCancel=True)
+    """Jobs with a description, and a tag by which they are cancelled if somebody interrupts us."""
+    before, tag = context.getLocalProperty(_DESCRIPTION), f"rankwright-{uuid.uuid4().hex}"
+    context.addJobTag(tag)
+    context.setJobDescription(f"Rankwright: {what}")
     try:
         yield
-    except (Py4JError, PySparkException):
-        raise
-    except BaseException:
-        context.cancelJobGroup(group)
+    except KeyboardInterrupt:
+        context.cancelJobsWithTag(tag)
         raise
     finally:
         if context._jsc is not None:
-            for name, value in zip(_LOCAL_PROPERTIES, before, strict=True):
-                context.setLocalProperty(name, value)
+            context.removeJobTag(tag)
+            context.setLocalProperty(_DESCRIPTION, before)

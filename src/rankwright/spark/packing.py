@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-_PIECE = 1 << 24
+_PIECE = 1 << 24  # Spark takes objects of less than 2 GB
 _ALIGNED = 64  # arrays begin at multiples of so many bytes
-_LENGTH = 8
 
 
 class Failed:
@@ -23,26 +22,25 @@ class Failed:
 
 
 def packed(found: Any) -> Iterator[bytes]:
-    """An object as pieces of bytes: the numbers of its arrays stand as they are, and can be used where they are."""
+    """An object as pieces of bytes: all but its arrays, and the numbers of these as they are."""
     buffers: list[pickle.PickleBuffer] = []
     body = pickle.dumps(found, protocol=5, buffer_callback=buffers.append)
-    raw = [buffer.raw() for buffer in buffers]
-    head = pickle.dumps((body, [len(each) for each in raw]))
-    yield _padded(len(head).to_bytes(_LENGTH, "little") + head)
-    for each in raw:
-        for begin in range(0, len(each), _PIECE):
-            yield _padded(bytes(each[begin : begin + _PIECE]))
+    arrays = [buffer.raw() for buffer in buffers]
+    yield _padded(pickle.dumps((body, [len(array) for array in arrays])))
+    for array in arrays:
+        for begin in range(0, len(array), _PIECE):
+            yield _padded(bytes(array[begin : begin + _PIECE]))
 
 
-def opened(content: memoryview) -> Any:
-    """The object that was packed; its arrays are parts of ``content``."""
-    length = int.from_bytes(content[:_LENGTH], "little")
-    body, sizes = pickle.loads(content[_LENGTH : _LENGTH + length])
-    place, buffers = _up(_LENGTH + length), []
+def opened(content: Any) -> Any:
+    """The object that was packed into these bytes, in which its arrays stay."""
+    body, sizes = pickle.loads(content)  # which does not look at what comes behind
+    view, arrays = memoryview(content), []
+    place = len(view) - sum(map(_up, sizes))
     for size in sizes:
-        buffers.append(content[place : place + size])
-        place = _up(place + size)
-    found = pickle.loads(body, buffers=buffers)
+        arrays.append(view[place : place + size])
+        place += _up(size)
+    found = pickle.loads(body, buffers=arrays)
     if isinstance(found, Failed):
         raise found.error
     return found
@@ -52,9 +50,9 @@ def written(pieces: Iterable[bytes], path: Path) -> int:
     """Pieces in a file, which is there when it is complete. Returns a digest of its arrays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}-{os.getpid()}")
+    digest = 0
     try:
-        with beside.open("xb") as file:
-            digest = 0
+        with beside.open("wb") as file:
             for place, piece in enumerate(pieces):
                 file.write(piece)
                 digest = zlib.crc32(piece, digest) if place else 0  # the first is not an array
@@ -64,17 +62,15 @@ def written(pieces: Iterable[bytes], path: Path) -> int:
     return digest
 
 
-def mapped(path: Path, *, writable: bool = False) -> Any:
-    """The object in a file; writable arrays are copies of its own."""
-    if writable:
-        return opened(memoryview(bytearray(path.read_bytes())))
-    with path.open("rb") as file:
-        return opened(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+def mapped(path: Path, access: int = mmap.ACCESS_READ) -> Any:
+    """The object in a file, in which its arrays stay."""
+    with path.open("rb" if access == mmap.ACCESS_READ else "r+b") as file:
+        return opened(mmap.mmap(file.fileno(), 0, access=access))
 
 
 def _padded(piece: bytes) -> bytes:
     return piece + bytes(_up(len(piece)) - len(piece))
 
 
-def _up(place: int) -> int:
-    return -(-place // _ALIGNED) * _ALIGNED
+def _up(size: int) -> int:
+    return -(-size // _ALIGNED) * _ALIGNED

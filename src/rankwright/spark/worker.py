@@ -1,33 +1,37 @@
 """What runs in the Python workers of Spark.
 
 Spark gives a task to any Python worker of an executor. So a partition that came to one of them is in a file that all
-of them map, in the folder that Spark has for files of the application, and removes with it. A state is in such a file
-too: never changed, but followed by that of the next version.
+of them map, in the folder that Spark has for files of the application, and removes with it. The state of a part is in
+such a file too, between two calls.
 """
 
 from __future__ import annotations
 
 import gc
+import mmap
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
 
+import numpy as np
 from pyspark import SparkFiles
 
-from rankwright.clusters.engine import Answer, Call
+from rankwright.clusters.held import Answer, Call, Held
 from rankwright.clusters.queries import part_of
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.state import State
+from rankwright.engines.engine import added_up
 from rankwright.errors import DataError
 from rankwright.judgments.whole import Whole
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.threads import on_this_thread
-from rankwright.spark.packing import Failed, mapped, opened, packed, written
+from rankwright.spark.packing import Failed, mapped, packed, written
 
 
 class Names(NamedTuple):
@@ -41,33 +45,32 @@ class Names(NamedTuple):
         return name <= self.last and name not in self.used
 
 
-class Lacking(Exception):
-    """A partition has not been brought to this machine."""
-
-
 _n_modules = 0
-_objects: dict[int, dict[int, Any]] = {}  # what this worker has, by name and partition
+_queries: dict[int, dict[int, Any]] = {}  # partitions that this worker has mapped, by name and number
+_parts: dict[int, dict[int, _FiledPart]] = {}  # parts that it has, by the name of their engine and number
 
 
 def _folder() -> Path:
     return Path(SparkFiles.getRootDirectory()) / "rankwright"
 
 
-def tidy(names: Names) -> None:
+def _tidy(names: Names) -> None:
     """Give up what has a name that is no longer used."""
-    for name in filter(names.are_without, list(_objects)):
-        del _objects[name]
+    for name in filter(names.are_without, list(_parts)):
+        for held in _parts.pop(name).values():
+            held.part.release()
+    for name in filter(names.are_without, list(_queries)):
+        del _queries[name]
     folder = _folder()
     for path in folder.iterdir() if folder.is_dir() else ():
         if names.are_without(int(path.name)):
             rmtree(path, ignore_errors=True)
 
 
-def worked(number: int, items: Iterator[Any], content: bytes) -> Answer:
-    """What a packed function makes of a partition: of its number and items."""
+def done(number: int, items: Iterator[Any], function: Callable[..., Any], *arguments: Any) -> Answer:
+    """What a function makes of the number and the items of a partition, or what it raises."""
     try:
         with on_this_thread(), one_thread_per_call():
-            function, arguments = pickle.loads(content)
             answer = Answer(function(number, items, *arguments))
     except Exception as error:
         answer = Answer(error=error)
@@ -86,49 +89,32 @@ def _settle() -> None:
         gc.freeze()
 
 
-def made(number: int, items: Iterator[Any], content: bytes) -> Iterator[bytes]:
-    """The same as pieces of what it returns, or of why it could not."""
-    answer = worked(number, items, content)
+def made(number: int, items: Iterator[Any], function: Callable[..., Any], *arguments: Any) -> Iterator[bytes]:
+    """The same, packed."""
+    answer = done(number, items, function, *arguments)
     return packed(answer.result if answer.error is None else Failed(answer.error))
-
-
-def dealt(source: int, items: Iterator[Any], content: bytes) -> Iterator[tuple[int, tuple[int, int, bytes]]]:
-    """Pieces of the objects that a packed function makes of a partition, each with the goal of its object."""
-    function, arguments = pickle.loads(content)
-    with on_this_thread():
-        for goal, found in function(source, items, *arguments):
-            for place, piece in enumerate(packed(found)):
-                yield goal, (source, place, piece)
-    for _ in items:
-        pass
-
-
-def joined(pieces: Iterable[bytes]) -> Any:
-    """The object that pieces are of."""
-    return opened(memoryview(b"".join(pieces)))
 
 
 def of_partition(
     number: int,
-    pieces: Iterator[bytes],
+    pieces: Iterator[bytes] | None,
     name: int,
     names: Names,
-    brings: bool,
-    known_digests: dict[int, int],
+    known_digests: Mapping[int, int],
     function: Callable[..., Any],
-    sent: dict[int, tuple[Any, ...]] | tuple[Any, ...],
-) -> tuple[int | None, Any]:
-    """``function(queries, *sent)`` of a partition, from its pieces if they are brought, or as this machine has it.
+    sent: Mapping[int, tuple[Any, ...]],
+) -> tuple[int | None, Any] | None:
+    """``function(queries, *sent)`` of a partition, as this machine has it, or else from its pieces.
 
-    Returns the digest of the pieces as well, which must be that which is known.
+    Returns the digest of the pieces as well, if they were needed; None if they are needed and were not brought.
     """
-    tidy(names)
+    _tidy(names)
     digest: int | None = None
-    path, known = _folder() / str(name) / f"{number}.queries", _objects.setdefault(name, {})
+    path, known = _folder() / str(name) / str(number), _queries.setdefault(name, {})
     if number not in known:
         if not path.exists():
-            if not brings:
-                raise Lacking
+            if pieces is None:
+                return None
             digest = written(pieces, path)
             if known_digests.get(number, digest) != digest:
                 path.unlink()
@@ -137,23 +123,72 @@ def of_partition(
                     "order: write the data to files before, or checkpoint the frame"
                 )
         known[number] = mapped(path)
-    return digest, function(known[number], *(sent[number] if isinstance(sent, dict) else sent))
+    return digest, function(known[number], *sent[number])
 
 
-class Held:
-    """A part in this process, with its state: as so many changes made it as ``version`` says."""
+def added(items: Iterator[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
+    """What `of_partition` returns of answers, with their sum as the first result, if all of them have one."""
+    found = sorted(items, key=itemgetter(0))
+    answers = [
+        done.result[1] if isinstance(done, Answer) and done.result else Answer(is_behind=True) for *_, done in found
+    ]
+    if any(answer.is_behind or answer.error is not None for answer in answers):
+        yield from found
+        return
+    total = added_up(answer.result for answer in answers)
+    for place, (number, version, done) in enumerate(found):
+        answer = Answer(is_added=True) if place else Answer(total)
+        yield number, version, Answer((done.result[0], answer))
 
-    def __init__(self, part: Part) -> None:
-        self.part, self.version = part, 0
 
-    def do(self, call: Call) -> Any:
-        """What a call returns."""
-        if not call.changes_state:
-            return call.of(self.part)
-        version, self.version = self.version, -1  # a state that is half changed is none
-        result = call.of(self.part)
-        self.version = version + 1
-        return result
+class _FiledPart(Held):
+    """A part whose state is in a file between calls, which any worker of this machine goes on with.
+
+    A call takes the file away, changes it where it is, and puts it back under the number of the new version. If a
+    worker is lost in between, or two are given the same call, somebody finds no file: all changes are done again.
+    """
+
+    def __init__(self, part: Part, path: Path) -> None:
+        super().__init__(part)
+        self._path = path
+
+    def answer(self, call: Call, version: int, changes: list[bytes]) -> Answer:
+        """With the state in the file that so many changes have made as are not given."""
+        self.version = version - len(changes)
+        own = self._path.with_suffix(f".{uuid.uuid4().hex}")
+        try:
+            self.part.state = self._taken(own) if self.version else self.new_state()
+            before = dict(self.part.state)
+            answer = super().answer(call, version, changes)
+            if self.version:
+                self._put(own, before)
+            return answer
+        except _NoState:
+            return Answer(is_behind=True)
+        finally:
+            own.unlink(missing_ok=True)
+            self.part.state = self.new_state()
+
+    def _taken(self, own: Path) -> State:
+        try:
+            self._path.with_suffix(f".{self.version}").rename(own)
+        except FileNotFoundError:
+            raise _NoState from None
+        state = mapped(own, mmap.ACCESS_WRITE)
+        assert isinstance(state, State)
+        return state
+
+    def _put(self, own: Path, before: Mapping[Any, Any]) -> None:
+        """Arrays that are still those of the file are in it already."""
+        state = self.part.state
+        if not before or state.keys() != before.keys() or any(state[name] is not before[name] for name in before):
+            state.update({name: np.asarray(array, order="C") for name, array in state.items()})
+            written(packed(state), own)
+        own.replace(self._path.with_suffix(f".{self.version}"))
+
+
+class _NoState(Exception):
+    """There is no file with the state that a call should find."""
 
 
 def answer(
@@ -161,35 +196,12 @@ def answer(
     engine: int,
     number: int,
     place: tuple[tuple[int, int], Whole],
-    content: bytes,
+    call: bytes,
     version: int,
     changes: list[bytes],
 ) -> Answer:
     """What a packed call returns of a part, once its state is what so many changes make it, the last of them given."""
-    held_here = _objects.setdefault(engine, {})
-    held = held_here.setdefault(number, Held(part_of(queries, *place)))
-    begin = version - len(changes)
-    folder = _folder() / str(engine)
-    if held.version != begin:
-        held.version, held.part.state = begin, State(held.part.offsets, held.part.first_query)
-        if begin > 0:
-            try:
-                held.part.state = mapped(folder / f"{number}.{begin}", writable=True)
-            except FileNotFoundError:
-                held.version = -1
-                return Answer(is_behind=True)
-    for change in changes:
-        held.do(pickle.loads(change))
-    result = held.do(pickle.loads(content))
-    if held.version != begin:
-        written(packed(held.part.state), folder / f"{number}.{held.version}")
-        _remove_before(folder, number, begin)
-    return Answer(result)
-
-
-def _remove_before(folder: Path, number: int, version: int) -> None:
-    """The state that a call began with stays, as the call may be made again."""
-    for path in folder.glob(f"{number}.*"):
-        with suppress(ValueError):
-            if int(path.suffix[1:]) < version:
-                path.unlink(missing_ok=True)
+    parts = _parts.setdefault(engine, {})
+    if number not in parts:
+        parts[number] = _FiledPart(part_of(queries, *place), _folder() / str(engine) / str(number))
+    return parts[number].answer(pickle.loads(call), version, changes)
