@@ -78,26 +78,34 @@ def watched(learn: Callable[[Any], Any], queries: ClusterQueries) -> Run:
         mock.patch.dict(ENGINES, {type(queries): partial(kind, watch)}),
         mock.patch.object(DaskPartitions, "results", _watched_results(watch)),
     ):
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.thread_time()
         learn(queries)
-        taken = time.perf_counter() - begin
-    return Run(taken - watch.watching, sum(engine.passes for engine in watch.engines), watch.seen)
+        taken, driver = time.perf_counter() - begin - watch.watching, time.thread_time() - cpu - watch.cpu_elsewhere
+    return Run(taken, driver, sum(engine.passes for engine in watch.engines), watch.seen)
 
 
 class _Watch:
-    """What has been seen of a run, and the seconds that looking took."""
+    """What has been seen of a run, seconds that looking took, and those of a processor that are not the driver's."""
 
     def __init__(self) -> None:
         self.engines: list[_Watching] = []
         self.seen: list[Seen] = []
-        self.watching = 0.0
+        self.watching = self.cpu_elsewhere = 0.0
 
     def bytes_of(self, thing: Any) -> int:
         """How many bytes it is when it travels."""
-        begin = time.perf_counter()
-        size = len(cloudpickle.dumps(thing))
-        self.watching += time.perf_counter() - begin
+        with self.elsewhere() as taken:
+            size = len(cloudpickle.dumps(thing))
+        self.watching += taken[0]
         return size
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[list[float]]:
+        """Not the driver's own work: gives the seconds that it took, once it is done."""
+        begin, cpu, before, taken = time.perf_counter(), time.thread_time(), self.cpu_elsewhere, [0.0]
+        yield taken
+        taken[0] = time.perf_counter() - begin
+        self.cpu_elsewhere = before + time.thread_time() - cpu
 
 
 class _Watching(ClusterEngine):
@@ -112,14 +120,15 @@ class _Watching(ClusterEngine):
     def _answers(self, call: Call, numbers: Sequence[int], *, may_add: bool = False) -> list[Answer]:
         answers = super()._answers(call._replace(step=_Timed(call.step)), numbers, may_add=may_add)
         name = f"{call.step.__module__.rpartition('.')[2]}.{call.step.__name__.strip('_')}"
-        work = _longest([answer.result[1:] for answer in answers])
+        work = _longest([answer.result[1:] for answer in answers if not answer.is_added])
         self._watch.seen.append(Seen(name, self._is_in_turn, False, self._seconds, *work, self._sent, self._back))
-        return [answer._replace(result=answer.result[0]) for answer in answers]
+        return [answer if answer.is_added else answer._replace(result=answer.result[0]) for answer in answers]
 
     def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
-        begin, held_before = time.perf_counter(), self._seconds_held
-        found = super()._message(call, changes, may_add=may_add)  # type: ignore[safe-super]
-        self._seconds = time.perf_counter() - begin - (self._seconds_held - held_before)
+        held_before = self._seconds_held
+        with self._watch.elsewhere() as taken:
+            found = super()._message(call, changes, may_add=may_add)  # type: ignore[safe-super]
+        self._seconds = taken[0] - (self._seconds_held - held_before)
         self._sent = len(call) + max(sum(map(len, untold)) for _, untold in changes.values())
         self._back = self._watch.bytes_of(list(found.values()))
         return found
@@ -137,12 +146,11 @@ class _Watching(ClusterEngine):
 
 class _WatchedDask(_Watching, DaskEngine):
     def _hold(self, numbers: list[int]) -> None:
-        begin = time.perf_counter()
-        super()._hold(numbers)
+        with self._watch.elsewhere() as taken:
+            super()._hold(numbers)
         if numbers:
-            taken = time.perf_counter() - begin
-            self._seconds_held += taken
-            self._watch.seen.append(Seen("hold", False, True, taken, 0.0, 0.0, 0, 0))
+            self._seconds_held += taken[0]
+            self._watch.seen.append(Seen("hold", False, True, taken[0], 0.0, 0.0, 0, 0))
 
 
 def _watched_spark() -> type[_Watching]:
@@ -184,13 +192,12 @@ def _watched_results(watch: _Watch) -> Callable[..., Iterator[Any]]:
     results = DaskPartitions.results
 
     def told(partitions: DaskPartitions, what: str, function: Any, *sent: Any, only: Any = None) -> Iterator[Any]:
-        begin = time.perf_counter()
-        found = list(results(partitions, what, _Timed(function), *sent, only=only))
-        seconds = time.perf_counter() - begin
+        with watch.elsewhere() as taken:
+            found = list(results(partitions, what, _Timed(function), *sent, only=only))
         answers = [answer for answer, _, _ in found]
         n_bytes = watch.bytes_of((function, sent)), watch.bytes_of(answers)
         work = _longest([(cpu, wall) for _, cpu, wall in found])
-        watch.seen.append(Seen(what, False, True, seconds, *work, *n_bytes))
+        watch.seen.append(Seen(what, False, True, taken[0], *work, *n_bytes))
         return iter(answers)
 
     return told

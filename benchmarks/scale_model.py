@@ -51,21 +51,21 @@ class Seen(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A learner as it was measured once: all seconds, its passes over the data, and its messages."""
+    """A learner as it was measured once: its passes over the data, and its messages.
+
+    ``seconds`` are all of them, ``driver`` those of a processor that the driver took between messages, while workers
+    waited for it.
+    """
 
     seconds: float
+    driver: float
     passes: int
     messages: list[Seen]
 
     @property
-    def driver(self) -> float:
-        """Seconds between messages, in which workers wait for the driver."""
-        return max(0.0, self.seconds - sum(message.seconds for message in self.messages))
-
-    @property
     def undisturbed(self) -> float:
-        """All seconds but those in which workers waited for a processor."""
-        return self.seconds - sum(message.waited for message in self.messages)
+        """All seconds but those in which workers, or the driver between messages, waited for a processor."""
+        return self.driver + sum(message.seconds - message.waited for message in self.messages)
 
 
 class Way(NamedTuple):
