@@ -235,8 +235,8 @@ def moves_of(parts: Sequence[Seen], told: Sequence[str], *, shuffle: bool) -> li
                 n_rows += size
                 n_bytes += size * parts[partition].bytes / max(1, int(parts[partition].sizes.sum()))
     warnings.warn(
-        f"{len(split):,} queries were split over partitions: {n_rows:,} rows ({told_bytes(n_bytes)}) were moved to "
-        "bring them together",
+        f"{len(split):,} {'query was' if len(split) == 1 else 'queries were'} split over partitions: {n_rows:,} rows "
+        f"({told_bytes(n_bytes)}) were moved to bring {'it' if len(split) == 1 else 'them'} together",
         stacklevel=4,
     )
     return [Move(np.array(sorted(places)), *between) for between, places in going.items()]

@@ -34,7 +34,7 @@ class SparkPartitions(Partitions):
         self._are_there = False
         self._digests: dict[int, int] = {}
         if not made_of:
-            rdd.persist(StorageLevel.MEMORY_AND_DISK)
+            rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as data frames are: else every job unpacks all of it
             weakref.finalize(self, _unpersist, rdd)
         # A sample of nothing is where its partitions are, and has no items to be sent to Python.
         self._nothing: RDD[bytes] = RDD(rdd._jrdd.sample(False, 0.0), self.context, rdd._jrdd_deserializer)
