@@ -28,6 +28,7 @@ from rankwright.cli.main import main
 from rankwright.engines import ENGINES
 from rankwright.export import TARGETS
 from rankwright.solvers.linear_solvers import LINEAR_SOLVERS
+from tests.needed import needs_dask, needs_pyspark, needs_spark
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -35,8 +36,8 @@ MODULES = [
     "rankwright",
     *(module.name for module in pkgutil.walk_packages(rankwright.__path__, "rankwright.")),
 ]
-# Pages of which every example needs other packages.
-OF_EXTRAS = {"docs/clusters.md": ("distributed", "dask.dataframe")}
+# Pages whose examples need other packages and programs.
+OF_EXTRAS = {"docs/clusters.md": (needs_dask, needs_spark)}
 SHOWN_AS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^`]*")
@@ -191,11 +192,20 @@ def page_of(page):
     return pytest.param(page, id=name, marks=[pytest.mark.peers] * (name in OF_EXTRAS))
 
 
+@pytest.fixture
+def _spark_ends():
+    """A page that goes wrong leaves no Spark session to the tests that follow."""
+    yield
+    if "pyspark.sql" in sys.modules and (session := sys.modules["pyspark.sql"].SparkSession.getActiveSession()):
+        session.stop()
+
+
+@pytest.mark.usefixtures("_spark_ends")
 @pytest.mark.parametrize("page", [*map(page_of, PAGES)])
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for needed in OF_EXTRAS.get(page.relative_to(ROOT).as_posix(), ()):
-        pytest.importorskip(needed)
+    for needs in OF_EXTRAS.get(page.relative_to(ROOT).as_posix(), ()):
+        needs()
     run_page(page.read_text(encoding="utf-8"), page.relative_to(ROOT).as_posix(), tmp_path)
 
 
@@ -203,7 +213,9 @@ def test_page(page, tmp_path, monkeypatch):
 def test_doctests_of_module(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if name.startswith("rankwright.dask"):
-        pytest.importorskip("distributed")
+        needs_dask()
+    if name.startswith("rankwright.spark"):
+        needs_pyspark()
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from html.parser import HTMLParser
 from math import floor
@@ -16,6 +14,7 @@ import rankwright as rw
 from rankwright.html import Block, escaped, notebook_html
 from rankwright.theory import certificate, rademacher, risk_bound, study_bounds
 from rankwright.theory.consistency import Laboratory, demonstrations
+from tests.needed import CHROMIUM, needs_chromium
 from tests.report.browser import Browser
 
 HOSTILE = [
@@ -255,12 +254,8 @@ def test_the_laboratory_shows_its_distribution(results: dict[str, object]) -> No
 
 # In a browser
 
-PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
-
-@pytest.mark.skipif(
-    PROGRAM is None and os.environ.get("CI") != "true", reason="no Chromium: install the package chromium"
-)
+@needs_chromium
 @pytest.mark.skipif(sys.platform != "linux", reason="Chromium is driven through inherited pipes, as on Linux")
 def test_a_page_of_all_results_runs_nothing_and_is_drawn_in_its_own_colours(results, tmp_path) -> None:
     dark = "body { background: rgb(17, 17, 17); color: rgb(230, 230, 230) }"
@@ -268,7 +263,7 @@ def test_a_page_of_all_results_runs_nothing_and_is_drawn_in_its_own_colours(resu
     head = "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'><title>quiet</title>"
     page_file = tmp_path / "all.html"
     page_file.write_text(f"{head}<style>{dark}</style>{body}")
-    browser = Browser(PROGRAM, tmp_path / "profile")
+    browser = Browser(CHROMIUM, tmp_path / "profile")
     try:
         with browser.page(page_file, is_dark=True) as page:
             assert page.messages() == []

@@ -18,8 +18,9 @@ MODULES = [
     "rankwright.theory",
     "rankwright.theory.consistency",
     "rankwright.dask",
+    "rankwright.spark",
 ]
-OF_EXTRAS = {"rankwright.dask"}
+OF_EXTRAS = {"rankwright.dask", "rankwright.spark"}
 
 
 def names_listed() -> Counter[str]:
@@ -48,6 +49,14 @@ def names_in_source(module_name: str) -> list[str]:
 def test_every_public_name_is_in_the_reference(module):
     missing = public_names(module) - set(names_listed())
     assert not missing, f"the pages in docs/reference lack {', '.join(sorted(missing))}"
+
+
+def test_names_that_are_loaded_late_are_known_to_readers_of_the_source():
+    """`make docs` and type checkers do not run the library."""
+    source = ast.parse((ROOT / "src" / "rankwright" / "__init__.py").read_text(encoding="utf-8"))
+    (for_readers,) = (node for node in source.body if isinstance(node, ast.If))
+    imported = {name.name for node in ast.walk(for_readers) if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert set(import_module("rankwright").__all__) - {"__version__"} <= imported
 
 
 def test_the_reference_lists_nothing_else_and_nothing_twice():

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rankwright.data.svmlight import read_svmlight, write_svmlight
     from rankwright.errors import (
         DataError,
+        OneQueryWarning,
         ParameterError,
         ParseError,
         RankwrightError,

@@ -1,15 +1,17 @@
 """Clusters of two workers with a thread each."""
 
-import os
-import shutil
 from contextlib import contextmanager
 
 import pytest
 
+from tests.needed import needs_dask, needs_spark
+
 
 @contextmanager
 def dask_cluster():
-    distributed = pytest.importorskip("distributed", reason="needs rankwright[dask]")
+    needs_dask()
+    import distributed
+
     workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
     with (
         distributed.LocalCluster(host="127.0.0.1", silence_logs=50, **workers) as cluster,
@@ -33,11 +35,14 @@ def fresh_client():
 
 
 @pytest.fixture(scope="session")
-def spark():
+def java():
+    """A test on Spark is skipped where it cannot run, but where changes are checked it fails."""
+    needs_spark()
+
+
+@pytest.fixture(scope="session")
+def spark(java):
     """A Spark session of two Python workers, in which Python workers may be killed."""
-    pytest.importorskip("pyspark", reason="needs rankwright[spark]")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("needs Java 17")
     from rankwright.spark.connecting import session_at
 
     session = session_at("local[2]")

@@ -38,11 +38,11 @@ class Disturbed:
         self.count, self.at, self.disturb = 0, None, None
         plain = engine._message
 
-        def message(of_engine, call, changes):
+        def message(of_engine, call, changes, **how):
             self.count += 1
             if self.count - 1 == self.at:
                 call = cloudpickle.dumps(self.disturb(cloudpickle.loads(call)))
-            return plain(of_engine, call, changes)
+            return plain(of_engine, call, changes, **how)
 
         monkeypatch.setattr(engine, "_message", message)
 

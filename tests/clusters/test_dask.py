@@ -3,6 +3,8 @@
 import gc
 import time
 import warnings
+from contextlib import nullcontext
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import scipy.sparse as sp
 
 import rankwright as rw
 from tests.clusters.made import CONSTANT, dirty_queries, written
+from tests.needed import needs_dask
 
 pytestmark = pytest.mark.peers
 
@@ -64,7 +67,9 @@ def test_learners_find_what_they_find_in_memory(client, tmp_path, name, kind):
 
 @pytest.mark.parametrize("name", ["rankrls", "ranksvm", "greedy", "structured"])
 def test_equal_parts_give_equal_bits_on_any_cluster(client, tmp_path, name):
-    distributed = pytest.importorskip("distributed")
+    needs_dask()
+    import distributed
+
     paths = written(dirty_queries(), tmp_path, n_files=5)
     one = {"n_workers": 1, "threads_per_worker": 3, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**one) as cluster, distributed.Client(cluster, set_as_default=False) as other:
@@ -72,6 +77,22 @@ def test_equal_parts_give_equal_bits_on_any_cluster(client, tmp_path, name):
     queries = rw.dask.queries(paths, client=client)
     for _ in range(2):
         np.testing.assert_array_equal(LEARNERS[name]().fit(queries).coef_, elsewhere)
+
+
+def test_workers_that_cannot_be_reached_are_asked_through_the_scheduler(client, tmp_path, monkeypatch):
+    from rankwright.dask import messages
+
+    paths = written(dirty_queries(), tmp_path)
+    known = rw.StructuredRanker(alpha=10.0).fit(rw.dask.queries(paths, client=client)).coef_
+
+    class Unreachable:
+        async def identity(self):
+            raise OSError("no route")
+
+    monkeypatch.setattr(client, "rpc", lambda worker: Unreachable())
+    monkeypatch.setattr(messages, "_reached", WeakKeyDictionary())
+    found = rw.StructuredRanker(alpha=10.0).fit(rw.dask.queries(paths, client=client)).coef_
+    np.testing.assert_array_equal(found, known)
 
 
 def test_models_and_measures(client, tmp_path):
@@ -208,21 +229,38 @@ def test_tasks_have_names_for_the_dashboard(client, tmp_path):
     assert all(name.startswith("rankwright_") for name in names if "delayed" not in name and "frame" not in name), names
 
 
-def test_parts_are_forgotten_with_their_engine(client, tmp_path):
-    queries, _ = loaded(dirty_queries(), tmp_path, client)
-    rw.RankSVM().fit(queries)
-    gc.collect()
-
-    def held():
-        from rankwright.dask.engine import _parts
-
-        return sum(map(len, _parts.values()))
-
-    for _ in range(50):
-        if not any(client.run(held).values()):
-            return
-        time.sleep(0.1)
+@pytest.mark.parametrize("fails", [False, True])
+def test_parts_are_forgotten_with_their_engine(client, tmp_path, fails):
+    given = dirty_queries()
+    if fails:
+        x = given.X.copy()
+        x[-3, 2] = np.inf
+        given = rw.Queries(x, given.y, given.qid)
+    queries, _ = loaded(given, tmp_path, client)
+    client.run(gc.collect)
+    client.run(gc.disable)  # parts are large: they are not to wait until a worker looks for garbage
+    try:
+        learn(queries, fails)
+        gc.collect()
+        for _ in range(50):
+            if not any(client.run(n_engines).values()):
+                return
+            time.sleep(0.1)
+    finally:
+        client.run(gc.enable)
     raise AssertionError("parts of an engine that is gone are still with the workers")
+
+
+def learn(queries, fails):
+    for learner in (rw.RankSVM(), rw.RankRLS()):
+        with pytest.raises(rw.DataError) if fails else nullcontext():
+            learner.fit(queries)
+
+
+def n_engines():
+    from rankwright.dask.engine import _parts
+
+    return len(_parts)
 
 
 def test_a_worker_with_another_version_is_refused_by_name(client, tmp_path, monkeypatch):
@@ -234,7 +272,7 @@ def test_a_worker_with_another_version_is_refused_by_name(client, tmp_path, monk
 
 
 def test_bad_clusters(tmp_path):
-    pytest.importorskip("distributed")
+    needs_dask()
     paths = written(dirty_queries(10), tmp_path, n_files=1)
     with pytest.raises(rw.ParameterError, match="client: there is no Dask scheduler at 'somewhere'"):
         rw.dask.queries(paths, client="somewhere")
@@ -243,7 +281,7 @@ def test_bad_clusters(tmp_path):
 
 
 def test_the_own_cluster_listens_on_loopback_alone_and_ends(tmp_path):
-    pytest.importorskip("distributed")
+    needs_dask()
     psutil = pytest.importorskip("psutil")
     before = listening(psutil)
     queries = rw.dask.queries(written(dirty_queries(20), tmp_path))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rankwright as rw
+from tests.needed import needs_dask
 
 pytestmark = pytest.mark.peers
 
@@ -60,7 +61,7 @@ def interrupted(process):
 
 @pytest.mark.parametrize("pause", [0.0, 0.3, 3.0])
 def test_an_own_cluster_ends(data, pause):
-    pytest.importorskip("distributed")
+    needs_dask()
     psutil = pytest.importorskip("psutil")
     process = started(data, "dask")
     try:

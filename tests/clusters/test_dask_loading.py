@@ -7,6 +7,7 @@ import pytest
 
 import rankwright as rw
 from tests.clusters.made import dirty_queries, written
+from tests.needed import needs_dask
 
 pytestmark = pytest.mark.peers
 
@@ -227,7 +228,7 @@ def test_scores_need_rows_in_order(address, tmp_path, capsys):
     ],
 )
 def test_engines_that_are_none(tmp_path, capsys, engine, told):
-    pytest.importorskip("distributed")
+    needs_dask()
     (path,) = written(dirty_queries(5), tmp_path, 1, "txt")
     assert run("train", path, f"--engine={engine}", "--out", tmp_path / "model.json") == 2
     assert told in capsys.readouterr().err

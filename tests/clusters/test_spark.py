@@ -64,6 +64,29 @@ def test_learners_find_what_they_find_in_memory_and_the_same_bits_again(queries,
     np.testing.assert_array_equal(LEARNERS[name]().fit(queries).coef_, learned.coef_)
 
 
+@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "structured"])
+def test_answers_of_many_parts_are_added_up_on_their_way(spark, known, monkeypatch, name):
+    """By the same tree that the program adds them by: as if there were two parts to a sum, of five."""
+    from rankwright.clusters import engine
+    from rankwright.spark import engine as spark_engine
+
+    queries = rw.spark.queries(frame_of(spark, known, partitions=5))
+    monkeypatch.setattr(engine, "PARTS_PER_SUM", 2)
+    here = LEARNERS[name]().fit(queries)
+    monkeypatch.setattr(spark_engine, "PARTS_PER_SUM", 2)
+    plain, arrived = spark_engine.SparkEngine._message, []
+
+    def noted(of_engine, *given, **how):
+        answers = plain(of_engine, *given, **how)
+        arrived.append([answer.is_added for answer in answers.values()])
+        return answers
+
+    monkeypatch.setattr(spark_engine.SparkEngine, "_message", noted)
+    on_the_way = LEARNERS[name]().fit(queries)
+    assert [False, True, False, True, False] in arrived
+    np.testing.assert_array_equal(on_the_way.coef_, here.coef_)
+
+
 def test_models_and_measures(queries, known):
     ranker, other = rw.RankRLS(1.0).fit(known), rw.RankRLS(1e4).fit(known)
     np.testing.assert_allclose(ranker.predict(queries), ranker.predict(known), rtol=1e-12, atol=1e-13)

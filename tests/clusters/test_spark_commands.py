@@ -73,6 +73,18 @@ def test_bad_files_are_told_in_the_same_words(spark, tmp_path, capsys, content, 
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ranker", ["rankrls", "ranksvm", "structured"])
+def test_equal_parts_give_equal_bits_on_dask_and_spark(spark, client, tmp_path, ranker):
+    written(dirty_queries(40), tmp_path, 2, "txt")
+    models = []
+    for engine in ("spark", f"dask={client.scheduler.address}"):
+        models.append(tmp_path / f"{engine[:4]}.json")
+        options = ("--alpha", "100", "--engine", engine, "--out", models[-1])
+        assert run("train", tmp_path / "part-*.txt", "--ranker", ranker, *options) == 0
+    on_spark, on_dask = (rw.load_model(model).coef_ for model in models)
+    np.testing.assert_array_equal(on_spark, on_dask)
+
+
 def test_another_master_is_refused_while_a_session_is_active(spark, tmp_path, capsys):
     (path,) = written(dirty_queries(5), tmp_path, 1, "txt")
     assert run("train", path, "--engine", "spark=spark://127.0.0.1:1", "--out", tmp_path / "model.json") == 2

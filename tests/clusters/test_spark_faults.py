@@ -71,15 +71,20 @@ def lost(queries):
         list(queries.partitions.results("lose", lose))
 
 
-def test_what_a_machine_has_lost_is_brought_again(queries, monkeypatch):
-    """Parts come from the cache, and what has changed states is done again."""
+@pytest.mark.parametrize("group", [32, 2])
+def test_what_a_machine_has_lost_is_brought_again(queries, monkeypatch, group):
+    """Parts come from the cache, and what has changed states is done again; answers in groups are still the same."""
+    from rankwright.clusters import engine
+    from rankwright.spark import engine as spark_engine
     from rankwright.spark.engine import SparkEngine
 
+    for module in (engine, spark_engine):
+        monkeypatch.setattr(module, "PARTS_PER_SUM", group)
     behind, disturbed = [], Disturbed(monkeypatch, SparkEngine)
     message = SparkEngine._message
 
-    def noted(engine, call, changes):
-        found = message(engine, call, changes)
+    def noted(engine, call, changes, **how):
+        found = message(engine, call, changes, **how)
         behind.extend(number for number, answer in found.items() if answer.is_behind)
         return found
 

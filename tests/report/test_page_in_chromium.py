@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 
 import pytest
 
 from rankwright.report import render_report
+from tests.needed import CHROMIUM, needs_chromium
 from tests.report.browser import Browser
 from tests.report.reports import make_preparation, make_report
 from tests.report.test_page import HOSTILE, SECTIONS, with_texts
 
-PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-# A test that is skipped where changes are checked protects nobody: there, a missing browser is an error.
 pytestmark = [
-    pytest.mark.skipif(
-        PROGRAM is None and os.environ.get("CI") != "true",
-        reason="no Chromium: install the package chromium to try pages in a browser",
-    ),
+    needs_chromium,
     pytest.mark.skipif(sys.platform != "linux", reason="Chromium is driven through inherited pipes, as on Linux"),
 ]
 
@@ -89,8 +82,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    assert PROGRAM is not None, "CI=true, but there is no Chromium: install the package chromium"
-    browser = Browser(PROGRAM, tmp_path_factory.mktemp("chromium") / "profile")
+    assert CHROMIUM is not None, "CI=true, but there is no Chromium: install the package chromium"
+    browser = Browser(CHROMIUM, tmp_path_factory.mktemp("chromium") / "profile")
     yield browser
     browser.close()
 

@@ -131,6 +131,18 @@ def test_the_gap_that_ascent_tells():
     assert planes.ascend(np.array([2, 4]), ALPHA, weights, 1e9) < expected
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("first", "last"), [(0, 7), (2, 5), (3, 3)])
+def test_queries_in_a_row_have_their_turns_as_a_range(kind, first, last):
+    ascended = []
+    for queries in (range(first, last), np.arange(first, last)):
+        _, planes, visited = with_planes(kind)
+        weights = visited[0].copy()
+        ascended.append((planes.ascend(queries, ALPHA, weights, 0.0), weights, planes.duals.copy()))
+    for of_range, of_array in zip(*ascended, strict=True):
+        np.testing.assert_array_equal(of_range, of_array)
+
+
 @pytest.mark.parametrize(
     "kind", [np.array, sp.csr_array, lambda x: x.astype(np.float32)], ids=["dense", "csr", "float32"]
 )
@@ -210,8 +222,11 @@ def test_the_soft_maximum_and_its_derivatives():
         return total
 
     planes.set_heights(weights)
-    heights, slopes = np.abs(planes.heights).max(), planes.set_slopes(direction)
-    assert slopes == (heights, np.abs(planes.slopes).max())
+    heights, (at_one, *largest) = np.abs(planes.heights).max(), planes.set_slopes(direction, temperature)
+    assert largest == [heights, np.abs(planes.slopes).max()]
+    assert at_one == pytest.approx(softened(weights + direction), rel=1e-12)
+    tried = planes.soften_each((0.5, 0.25), temperature)
+    assert tried == pytest.approx([softened(weights + step * direction) for step in (0.5, 0.25)], rel=1e-12)
     for step in (0.0, 0.7):
         at = weights + step * direction
         assert planes.soften(step, temperature) == pytest.approx(softened(at), rel=1e-12)

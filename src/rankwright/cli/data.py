@@ -52,7 +52,7 @@ class DataReader:
 
         check_one_of(("float32", "float64"), dtype=dtype)
         check_one_of(("zero", "nan"), missing=missing)
-        with opening(path), naming_options(*_DATA_OPTIONS):
+        with opening(path), naming_options(*_DATA_OPTIONS, client="engine", master="engine"):
             is_pipe = path.exists() and not path.is_file() and not path.is_dir()  # which can be read only once
             files = [path] if is_pipe else data_files(path)
             how: dict[str, Any] = {"dtype": dtype, "missing": missing, "column_description": self.description}

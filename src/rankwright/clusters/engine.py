@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -12,12 +12,14 @@ import cloudpickle
 from rankwright.clusters.changes import Changes
 from rankwright.clusters.held import Answer, Call
 from rankwright.clusters.queries import ClusterQueries
-from rankwright.engines.engine import Engine, Step, check_learnable_size
+from rankwright.engines.engine import Engine, Step, added_up, check_learnable_size
 from rankwright.errors import DataError
 from rankwright.progress import Progress
 
 # What was lost so often in a row takes more than a worker has.
 MOST_LOSSES = 5
+# The results of so many parts are added up, then these sums: always by this tree, whoever adds.
+PARTS_PER_SUM = 32
 
 
 class ClusterEngine(Engine):
@@ -49,6 +51,20 @@ class ClusterEngine(Engine):
     def _state_results(self, step: Step, sent: tuple[Any, ...]) -> Iterator[Any]:
         return iter(self._asked(Call(step, sent, on_state=True), range(len(self._before))))
 
+    def sum(self, step: Step, *sent: Any, reads: bool = True) -> Any:
+        """Of groups of parts, then of all groups."""
+        with self._passing() if reads else nullcontext():
+            return self._sum(Call(step, sent, on_state=False))
+
+    def sum_of_states(self, step: Step, *sent: Any) -> Any:
+        """Of groups of parts, then of all groups."""
+        return self._sum(Call(step, sent, on_state=True))
+
+    def _sum(self, call: Call) -> Any:
+        answers = self._answers(call, range(len(self._before)), may_add=True)
+        groups = [answers[begin : begin + PARTS_PER_SUM] for begin in range(0, len(answers), PARTS_PER_SUM)]
+        return added_up(added_up(each.result for each in group if not each.is_added) for group in groups)
+
     def change_states(self, step: Step, *sent: Any) -> None:
         """Goes along with the next message."""
         self._changes.add(cloudpickle.dumps(Call(step, sent, on_state=True)), range(len(self._before)))
@@ -75,15 +91,19 @@ class ClusterEngine(Engine):
         yield
         watch.tell(Progress(what, total, total, in_bytes=True))
 
-    def _asked(self, call: Call, numbers: Any) -> list[Any]:
-        """What a call returns of some parts, in this order; those that are lost are made anew."""
+    def _asked(self, call: Call, numbers: Sequence[int]) -> list[Any]:
+        """What a call returns of some parts, in this order."""
+        return [answer.result for answer in self._answers(call, numbers)]
+
+    def _answers(self, call: Call, numbers: Sequence[int], *, may_add: bool = False) -> list[Answer]:
+        """The answers of some parts, in this order; those that are lost are made anew."""
         answers: dict[int, Answer] = {}
         packed = cloudpickle.dumps(call)  # as it is now: learners go on to change what they have sent
         losses, behind = 0, set[int]()
         while lacking := [number for number in numbers if number not in answers]:
             known = {n: 0 if n in behind else self._n_told[n] for n in lacking}
             changes = {n: (self._changes.count(n), self._changes.since(n, known[n])) for n in lacking}
-            found = self._message(packed, changes)
+            found = self._message(packed, changes, may_add=may_add and len(lacking) == len(self._before))
             behind = {number for number, answer in found.items() if answer.is_behind}
             answers |= {number: answer for number, answer in found.items() if not answer.is_behind}
             lost = [number for number in lacking if number not in found]
@@ -103,13 +123,14 @@ class ClusterEngine(Engine):
             self._changes.add(packed, numbers)
         for number in numbers:
             self._n_told[number] = self._changes.count(number)
-        return [answers[number].result for number in numbers]
+        return [answers[number] for number in numbers]
 
     @abstractmethod
-    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
         """The answers to a packed call of some parts: those that are missing were lost.
 
-        ``changes`` has for each part how many changes its state is to have seen, and the last of them.
+        ``changes`` has for each part how many changes its state is to have seen, and the last of them. The results of
+        PARTS_PER_SUM parts may be added up on their way, where all of them have one.
         """
 
     def _give_up(self, number: int) -> None:

@@ -29,11 +29,16 @@ class Call(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What became of a call on a part; ``is_behind`` says that the state is not what the call should find."""
+    """What became of a call on a part.
+
+    ``is_behind`` says that the state is not what the call should find; ``is_added``, that the result has been added to
+    that of the part before.
+    """
 
     result: Any = None
     error: Exception | None = None
     is_behind: bool = False
+    is_added: bool = False
 
 
 class Held:

@@ -80,7 +80,7 @@ class Engine(ABC):
 
     def sum_of_states(self, step: Step, *sent: Any) -> Any:
         """What ``step(state, *sent)`` makes of the states that parts were given by earlier steps, added up."""
-        return _total(self._state_results(step, sent))
+        return added_up(self._state_results(step, sent))
 
     def in_turn(self, step: Step, carried: Any, *sent: Any, states_only: bool = False) -> Any:
         """One reading in which ``step(part, carried, *sent)`` takes over what it has returned of the part before.
@@ -104,7 +104,7 @@ class Engine(ABC):
 
     def sum(self, step: Step, *sent: Any, reads: bool = True) -> Any:
         """What the step returns, added up over all parts, always in the same order."""
-        return _total(self.each(step, *sent, reads=reads))
+        return added_up(self.each(step, *sent, reads=reads))
 
     def per_query(self, step: Step, *sent: Any, reads: bool = True) -> Any:
         """What the step returns for each query of a part, or each document, of all parts one behind the other."""
@@ -164,8 +164,10 @@ def _along(axis: int, begin: int, end: int) -> tuple[slice, ...]:
     return (*(slice(None),) * axis, slice(begin, end))
 
 
-def _total(results: Iterator[Any]) -> Any:
-    """The first sum is a new array, as what a step returns may be something that its part keeps; others go there."""
+def added_up(results: Iterator[Any]) -> Any:
+    """What parts return, added up in their order.
+
+    The first sum is a new array, as what a step returns may be something that its part keeps; others go there."""
     total, is_ours = next(results), False
     for result in results:
         total, is_ours = _added(total, result, in_place=is_ours), True

@@ -22,11 +22,29 @@ looking at queries, which ones may be the best; most never are.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from rankwright.data.part import Part
 from rankwright.engines.driver import share
 from rankwright.selection import greedy_kernels as kernels
 from rankwright.types import Array, Columns
+
+
+class WeightsOfAll(NamedTuple):
+    """Weights for each query of the data, query × feature."""
+
+    weights: Array
+
+    @property
+    def nbytes(self) -> int:
+        """Of all of them."""
+        return self.weights.nbytes
+
+    def of(self, part: Part) -> Array:
+        """Those of a part's queries."""
+        return self.weights[part.first_query : part.first_query + part.n_queries]
 
 
 class Selected:
@@ -95,6 +113,10 @@ class Selected:
     def held_out_weights(self) -> Array:
         """The weights of the selected features without each query."""
         return self.weights()[:-1]
+
+    def held_out_weights_by_part(self) -> WeightsOfAll:
+        """The same, to be sent to parts."""
+        return WeightsOfAll(self.held_out_weights())
 
     def final_weights(self) -> Array:
         """The weights of the model trained on all queries."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.engines.centred_sums import CentredSums
-from rankwright.selection.pair_sums import PairSums
+from rankwright.selection.pair_sums import PairSums, PairWeights
 from rankwright.selection.selectors import Selector
 from rankwright.selection.training_error import TrainingErrors
 from rankwright.selection.worth import worth
@@ -28,7 +28,7 @@ class PairSelection:
         """Nothing is selected."""
         self.alpha = alpha
         self.features: list[int] = []
-        self.query_errors, self._weights = self._pairs.norms, np.empty((len(self._pairs.norms), 0))
+        self.query_errors = self._pairs.norms
 
     @property
     def size(self) -> int:
@@ -43,16 +43,16 @@ class PairSelection:
     def change(self, features: list[int]) -> None:
         """Select these features, whose pairs are at hand."""
         self.features = features
-        self.query_errors, self._weights = self._pairs.solutions(features, self.alpha)
+        self.query_errors = self._pairs.query_errors(features, self.alpha)
 
     def errors_without_each(self) -> Array:
         """The squared leave-query-out error of S without its first, second, … feature."""
         without = [self.features[:j] + self.features[j + 1 :] for j in range(self.size)]
-        return np.array([self._pairs.solutions(features, self.alpha)[0].sum() for features in without])
+        return np.array([self._pairs.query_errors(features, self.alpha).sum() for features in without])
 
-    def held_out_weights(self) -> Array:
+    def held_out_weights_by_part(self) -> PairWeights:
         """The weights of the selected features without each query."""
-        return self._weights
+        return self._pairs.held_out_weights(self.features, self.alpha)
 
     def final_weights(self) -> Array:
         """The weights of the model trained on all queries."""

@@ -11,7 +11,7 @@ the queries of a part, and of the parts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class PairSums:
         wanted = dict.fromkeys(key for some, block in blocks.items() for column in block for key in _row(some, column))
         new = [key for key in wanted if key not in self._sums]
         sent = [(np.array(some, np.intp), np.array(block, np.intp)) for some, block in blocks.items()]
-        found = self._data.engine.each(_kept_sums, sent, new, self._n_passes, self.norms)
+        found = self._data.engine.each(_kept_sums, sent, new, self._n_passes)
         first_queries, sums = zip(*found, strict=True)
         self._first_queries = np.array(first_queries)
         self._sums.update(zip(new, np.stack(sums, axis=1), strict=True))
@@ -76,10 +76,14 @@ class PairSums:
             errors[begin : begin + _TOGETHER] = self._data.engine.sum_of_states(_errors, *sent)
         return errors
 
-    def solutions(self, selected: Sequence[int], alpha: float) -> tuple[Array, Array]:
-        """The error of each query by the model on the selected columns trained without it, and the model's weights."""
-        found = list(self._data.engine.each_state(_solutions, *self._sent(selected, [], alpha)))
-        return np.concatenate([errors for errors, _ in found]), np.concatenate([weights for _, weights in found])
+    def query_errors(self, selected: Sequence[int], alpha: float) -> Array:
+        """The error of each query by the model on the selected columns trained without it."""
+        found = self._data.engine.each_state(_query_errors, *self._sent(selected, [], alpha))
+        return np.concatenate(found)
+
+    def held_out_weights(self, selected: Sequence[int], alpha: float) -> PairWeights:
+        """The weights of these models."""
+        return PairWeights(self._sent(selected, [], alpha))
 
     def final_weights(self, selected: Sequence[int], alpha: float) -> Array:
         """The weights of the model trained on all queries."""
@@ -95,6 +99,21 @@ class PairSums:
         elsewhere = tuple(sum_over_others(np.stack([self._sums[key] for key in some], axis=1)) for some in keys)
         places = tuple([self._places[key] for key in some] for some in keys)
         return places, elsewhere, self._first_queries, len(selected), alpha
+
+
+class PairWeights(NamedTuple):
+    """Weights without each query. Parts find them from what they have: all of them are never in one place."""
+
+    sent: tuple[Any, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Of sums over the parts."""
+        return sum(sums.nbytes for sums in self.sent[1])
+
+    def of(self, part: Part) -> Array:
+        """Those of a part's queries."""
+        return _solved(part.state, *self.sent)[1]
 
 
 def _pair(one: int, other: int) -> Key:
@@ -115,9 +134,7 @@ def _keys(selected: Sequence[int], candidates: Sequence[int]) -> tuple[list[Key]
 
 
 @changes_state
-def _kept_sums(
-    part: Part, blocks: list[tuple[Columns, Columns]], new: list[Key], number: int, norms: Array
-) -> tuple[int, Array]:
+def _kept_sums(part: Part, blocks: list[tuple[Columns, Columns]], new: list[Key], number: int) -> tuple[int, Array]:
     """Note products of a part's queries in its state; returns its first query and the sums of the products."""
     places = {key: place for place, key in enumerate(new)}
     kept = np.empty((len(new), part.n_queries))
@@ -126,7 +143,7 @@ def _kept_sums(
             if key in places:
                 kept[places[key]] = products
     part.state[number] = kept
-    part.state["norms"] = norms[part.first_query : part.first_query + part.n_queries]
+    part.state["norms"] = part.centred.norms()
     return part.first_query, kept.sum(axis=1)
 
 
@@ -146,9 +163,9 @@ def _errors(state: State, *sent: Any) -> Array:
     return total
 
 
-def _solutions(state: State, *sent: Any) -> tuple[Array, Array]:
-    errors, weights = _solved(state, *sent)
-    return errors[:, 0], weights
+def _query_errors(state: State, *sent: Any) -> Array:
+    errors: Array = _solved(state, *sent)[0][:, 0]
+    return errors
 
 
 def _solved(

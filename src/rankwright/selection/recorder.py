@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from os import SEEK_END
 from tempfile import SpooledTemporaryFile
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from rankwright.preparation.formula import linear_scores
 from rankwright.selection.forward import HeldOutMeasure, SearchPlan
 from rankwright.selection.path import Step
 from rankwright.selection.search import estimate_of
-from rankwright.selection.selectors import Selector
+from rankwright.selection.selectors import Selector, WeightsByPart
 from rankwright.types import Array, Columns
 
 # Weights of models that wait for being measured together may take so many bytes, …
@@ -31,7 +31,7 @@ _WAITING_BYTES = 1 << 24
 _WAITING_SHARE = 16
 
 # A part, columns, their weights in a model: scores of documents, and what they are held against.
-_Scored = Callable[[Part, Columns, Array], tuple[Array, Judgments]]
+_Scored = Callable[[Part, Columns, Any], tuple[Array, Judgments]]
 
 
 class Recorder:
@@ -59,7 +59,7 @@ class Recorder:
         in_memory = 0 if engine.memory is None else self._most_bytes  # 0: all of them
         self._file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(in_memory)  # noqa: SIM115 - see close
         self._steps: list[Step] = []
-        self._waiting: list[tuple[Step, Array]] = []  # with the weights of its features without each query
+        self._waiting: list[tuple[Step, WeightsByPart | None]] = []  # those of its features without each query
 
     def note(
         self, selector: Selector, plan: SearchPlan, action: Literal["add", "drop"], feature: int, rating: float
@@ -80,8 +80,8 @@ class Recorder:
         if not self._measures:
             self._keep(step, selected.query_errors)
         else:
-            self._waiting.append((step, selected.held_out_weights() if self._tell_held_out else np.empty((0, 0))))
-            if sum(weights.nbytes for _, weights in self._waiting) > self._most_bytes:
+            self._waiting.append((step, selected.held_out_weights_by_part() if self._tell_held_out else None))
+            if sum(weights.nbytes for _, weights in self._waiting if weights is not None) > self._most_bytes:
                 self._measure()
 
     def steps(self) -> tuple[Step, ...]:
@@ -120,7 +120,7 @@ class Recorder:
         """Forget what was kept."""
         self._file.close()
 
-    def _values(self, engine: Engine, scored: _Scored, steps: list[Step], weights: list[Array]) -> Array:
+    def _values(self, engine: Engine, scored: _Scored, steps: list[Step], weights: list[Any]) -> Array:
         """The measures of each query by the model of each step: step × measure × query. A few columns are no pass."""
         columns = [np.array(step.selected, np.intp) for step in steps]
         sent = (scored, columns, weights, self._measures, self._convention)
@@ -132,13 +132,13 @@ def _measured(
     part: Part,
     scored: _Scored,
     columns: list[Columns],
-    weights: list[Array],
+    weights: list[Any],
     measures: tuple[Measure, ...],
     convention: Convention,
 ) -> Array:
     """The measures of a part's queries by each of some models: query × model × measure."""
 
-    def of_model(model: tuple[Columns, Array]) -> Array:
+    def of_model(model: tuple[Columns, Any]) -> Array:
         scores, judgments = scored(part, *model)
         found = measure_values(scores, judgments, measures, convention)
         return np.stack([found[measure] for measure in measures], axis=1)
@@ -146,10 +146,9 @@ def _measured(
     return np.stack(list(part.in_order(of_model, zip(columns, weights, strict=True))), axis=1)
 
 
-def _held_out(part: Part, columns: Columns, weights: Array) -> tuple[Array, Judgments]:
+def _held_out(part: Part, columns: Columns, weights: WeightsByPart) -> tuple[Array, Judgments]:
     """With the weights that each query has without it."""
-    own = weights[part.first_query : part.first_query + part.n_queries]
-    return part.centred.scores(columns, own), part.judgments
+    return part.centred.scores(columns, weights.of(part)), part.judgments
 
 
 def _scored(part: Part, columns: Columns, weights: Array) -> tuple[Array, Judgments]:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from rankwright.data.centred import QueryMoments
+from rankwright.data.part import Part
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.selection import greedy_kernels as kernels
 from rankwright.selection.greedy import Candidates, Selected
@@ -16,6 +17,17 @@ from rankwright.types import Array, Columns
 
 # What a block of candidates may take where no state of all candidates is kept.
 _BLOCK_BYTES = 1 << 25
+
+
+class WeightsByPart(Protocol):
+    """Weights for each query of the data, as they are sent to parts; ``nbytes`` is what they take here."""
+
+    @property
+    def nbytes(self) -> int:
+        """In this process."""
+
+    def of(self, part: Part) -> Array:
+        """Those of a part's queries: query × feature."""
 
 
 class Selection(Protocol):
@@ -38,8 +50,8 @@ class Selection(Protocol):
     def errors_without_each(self) -> Array:
         """The squared leave-query-out error without the first, second, … of them."""
 
-    def held_out_weights(self) -> Array:
-        """Their weights without each query: query × feature."""
+    def held_out_weights_by_part(self) -> WeightsByPart:
+        """Their weights without each query."""
 
     def final_weights(self) -> Array:
         """Their weights in the model trained on all queries."""

@@ -11,6 +11,8 @@ number of steps hardly depends on λ, where that of dual ascent and of (13) grow
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -35,7 +37,9 @@ _APPROACH = 0.05
 _MOST_IDLE = 30
 # What a step may add to the height of a plane, as a multiple of the greatest height.
 _MOST_RISE = 4.0
-_LEAST_DECREASE, _LEAST_STEP = 1e-4, 1e-10
+_LEAST_DECREASE = 1e-4
+# Steps are halved so often at most, and so many halves are tried together.
+_MOST_HALVINGS, _TRIALS_AT_A_TIME = 34, 4
 # Near the minimum, differences of objectives are less than their rounding.
 _ROUNDING = 1e-13
 
@@ -70,48 +74,76 @@ def _minimise_planes(
 
     It is sharpened from the gap given on, step by step: Newton's method finds the next minimum from the one before.
     """
-    least_gap = _ROUNDING * max(progress.value, planes.tallest())
+    tallest, log_counts = planes.extent()
+    least_gap = _ROUNDING * max(progress.value, tallest)
     while True:
-        temperature = _SOFTNESS * gap / objective.n_queries
-        weights, value = _minimise_softened(objective, planes, weights, temperature, _NEWTON_PART * gap)
-        progress.raise_bound(planes.bound(planes.combined(), objective.alpha, objective.center))
+        softened = _Softened(objective, planes, _SOFTNESS * gap / objective.n_queries, tallest)
+        weights, value, combined = softened.minimum(weights, _NEWTON_PART * gap)
+        progress.raise_bound(planes.bound(combined, objective.alpha, objective.center))
         if progress.is_finished:
             return weights, gap
-        left = progress.value - (value - temperature * planes.log_counts())
+        left = progress.value - (value - softened.temperature * log_counts)
         if not left < _SHARPENING * gap or gap <= least_gap:
             return weights, gap
         gap = max(left, _MOST_SHARPENING * gap, least_gap)
 
 
-def _minimise_softened(
-    objective: StructuredObjective, planes: FeaturePlanes, weights: Array, temperature: float, enough: float
-) -> tuple[Array, float]:
-    """Newton's method to within ``enough`` of the minimum; leaves its dual variables behind."""
-    alpha, center = objective.alpha, objective.center
-    planes.set_heights(weights)
-    tallest = planes.tallest()
-    value = planes.soften(0.0, temperature) + objective.penalty(weights)
-    for _ in range(_MOST_NEWTON_STEPS):
-        gradient = alpha * (weights - center) + planes.combined()
-        if float(gradient @ gradient) <= 2 * alpha * enough:
-            break
-        hessian = planes.curvature() / temperature
-        objective.check_finite(float(np.trace(hessian)))
-        direction = -_solve(hessian, alpha, gradient)
-        least_fall = -_LEAST_DECREASE * float(gradient @ direction)
-        highest, steepest = planes.set_slopes(direction)
-        step = _first_step(max(highest, tallest), steepest)
-        least = _LEAST_STEP * step
-        while True:
-            lower = planes.soften(step, temperature) + objective.penalty(weights + step * direction)
-            if lower <= value - step * least_fall + _ROUNDING * max(abs(value), tallest):
+class _Softened:
+    """The objective of planes whose maximum is softened, by Newton's method. ``tallest`` is the largest b."""
+
+    def __init__(
+        self, objective: StructuredObjective, planes: FeaturePlanes, temperature: float, tallest: float
+    ) -> None:
+        self._objective, self._planes = objective, planes
+        self.temperature, self._tallest = temperature, tallest
+
+    def minimum(self, weights: Array, enough: float) -> tuple[Array, float, Array]:
+        """Weights within ``enough`` of the minimum, the value there, and v of the dual variables, which are set."""
+        alpha, center, planes = self._objective.alpha, self._objective.center, self._planes
+        planes.set_heights(weights)
+        value = planes.soften(0.0, self.temperature) + self._objective.penalty(weights)
+        combined = planes.combined()
+        for _ in range(_MOST_NEWTON_STEPS):
+            gradient = alpha * (weights - center) + combined
+            if float(gradient @ gradient) <= 2 * alpha * enough:
                 break
-            step = step / 2 if step > least else 0.0  # back to where it was, if nothing helps
-        if step == 0.0:
-            break
-        weights, value = weights + step * direction, lower
-        planes.move(step)
-    return weights, value
+            hessian = planes.curvature() / self.temperature
+            self._objective.check_finite(float(np.trace(hessian)))
+            direction = -_solve(hessian, alpha, gradient)
+            step, value = self._search(weights, direction, value, -_LEAST_DECREASE * float(gradient @ direction))
+            if step == 0.0:
+                break
+            weights = weights + step * direction
+            planes.move(step)
+            combined = planes.combined()
+        return weights, value, combined
+
+    def _search(self, weights: Array, direction: Array, value: float, least_fall: float) -> tuple[float, float]:
+        """The longest step that lowers the value enough, halving the first one, and the value there; or none."""
+        at_one, highest, steepest = self._planes.set_slopes(direction, self.temperature)
+        first = _first_step(max(highest, self._tallest), steepest)
+        allowance = _ROUNDING * max(abs(value), self._tallest)
+        for steps in _trials(first):
+            softened = [at_one] if steps == (1.0,) else self._planes.soften_each(steps, self.temperature)
+            for step, soft in zip(steps, softened, strict=True):
+                lower = soft + self._objective.penalty(weights + step * direction)
+                if lower <= value - step * least_fall + allowance or step == 0.0:
+                    if step != steps[-1]:
+                        self._planes.set_duals(step, self.temperature)
+                    return step, lower
+        raise AssertionError("the last trial is no step at all")
+
+
+def _trials(first: float) -> Iterator[tuple[float, ...]]:
+    """The first step, then its halves, some at a time, as asking parts that are elsewhere takes longer than answering.
+
+    In the end there is no step: back to where it was.
+    """
+    yield (first,)
+    halves = first * 0.5 ** np.arange(1, _MOST_HALVINGS + 1)
+    steps = [*halves.tolist(), 0.0]
+    for begin in range(0, len(steps), _TRIALS_AT_A_TIME):
+        yield tuple(steps[begin : begin + _TRIALS_AT_A_TIME])
 
 
 def _first_step(tallest: float, steepest: float) -> float:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-import numpy as np
-
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
@@ -63,17 +61,17 @@ def minimise_by_cutting_planes(
 def _step_on_each(objective: StructuredObjective, planes: Planes, weights: Array, least: float) -> None:
     """Read X once more in parts, each with the weights that the constraints of the parts before have led to."""
     for first, last in objective.groups():
-        planes.ascend(np.arange(first, last), objective.alpha, weights, least, most_steps=1)
+        planes.ascend(range(first, last), objective.alpha, weights, least, most_steps=1)
         objective.look(weights, first, last)
         planes.add(weights, first, last, least)
-        planes.ascend(np.arange(first, last), objective.alpha, weights, least, most_steps=1)
+        planes.ascend(range(first, last), objective.alpha, weights, least, most_steps=1)
 
 
 def _solve_programme(
     objective: StructuredObjective, planes: Planes, weights: Array, gap: float, tricks: Collection[str]
 ) -> bool:
     """Dual ascent on all queries in turn; whether that came to an end before there were too many sweeps."""
-    everything = np.arange(objective.n_queries)
+    everything = range(objective.n_queries)
     least = _NEGLIGIBLE * gap / objective.n_queries
     enough = _EXACT * gap
     if "inexact" in tricks:

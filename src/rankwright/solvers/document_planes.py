@@ -81,7 +81,7 @@ class DocumentPlanes(Planes):
 
 def _ascend(part: Part, order: Order, alpha: float, weights: Array, least: float, most_steps: int) -> float:
     known = (part.products.parts(), _known(part), _room(part))
-    gap: float = kernels.ascend(order, alpha, least, most_steps, weights, *known)
+    gap: float = kernels.ascend(np.asarray(order, np.int64), alpha, least, most_steps, weights, *known)
     return gap
 
 

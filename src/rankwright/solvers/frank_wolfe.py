@@ -7,8 +7,6 @@ ascent goes on with them between readings of X; a step takes from the lowest pla
 
 from __future__ import annotations
 
-import numpy as np
-
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.planes import Planes
 from rankwright.solvers.structured_objective import StructuredObjective
@@ -51,7 +49,7 @@ def read_and_ascend(
     Returns the gap as each query saw it when it was read.
     """
     gap = planes.read_and_ascend(objective, alpha, weights, least)
-    everything = np.arange(objective.n_queries)
+    everything = range(objective.n_queries)
     for _ in range(_MOST_SWEEPS):
         if planes.ascend(everything, alpha, weights, least) <= _ENOUGH * gap:
             break

@@ -15,6 +15,7 @@ They stay with the parts of the data, in the arrays ``planes.…`` of their stat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -36,7 +37,8 @@ _ROWS_PER_BLOCK = 512  # of the Hessian, so that they stay in a core's cache
 _MOST_GROWTH, _LEAST_GROWTH = 22.0, 1e-4
 _MOST_ROUNDINGS = 4
 
-Order = npt.NDArray[np.int64]
+# Queries in the order of their turns. Those in a row are a range: to parts that are elsewhere it takes few bytes.
+Order = npt.NDArray[np.int64] | range
 
 
 class Ascent(NamedTuple):
@@ -165,10 +167,13 @@ class FeaturePlanes(Planes):
         """Note b_i + v_iᵀw of each plane: lines begin there."""
         self._engine.change_states(_set_heights, weights)
 
-    def set_slopes(self, direction: Array) -> tuple[float, float]:
-        """Note v_iᵀd of each plane; returns the largest of all heights, and of all slopes, whatever their sign."""
-        largest = np.array(self._engine.each_state(_set_slopes, direction)).max(axis=0)
-        return float(largest[0]), float(largest[1])
+    def set_slopes(self, direction: Array, temperature: float) -> tuple[float, float, float]:
+        """Note v_iᵀd of each plane, and soften at step 1.
+
+        Returns the sum, and the largest of all heights and of all slopes, whatever their sign.
+        """
+        totals, highest, steepest = zip(*self._engine.each_state(_set_slopes, direction, temperature), strict=True)
+        return sum(totals[1:], totals[0]).total, max(highest), max(steepest)
 
     def move(self, step: float) -> None:
         """Let lines begin further on: heights + step · slopes."""
@@ -176,8 +181,17 @@ class FeaturePlanes(Planes):
 
     def soften(self, step: float, temperature: float) -> float:
         """Σ_q T log Σ_i exp(h_i/T), h = heights + step · slopes; the dual variables become its derivatives."""
-        total: DoubledSums = self._engine.sum_of_states(_soften, step, temperature)
-        return total.total
+        (value,) = self.soften_each((step,), temperature)
+        return value
+
+    def soften_each(self, steps: Sequence[float], temperature: float) -> list[float]:
+        """The same at several steps; the dual variables are those of the last of them."""
+        totals = self._engine.sum_of_states(_soften_each, steps, temperature)
+        return [total.total for total in totals]
+
+    def set_duals(self, step: float, temperature: float) -> None:
+        """Let the dual variables be those of a step."""
+        self._engine.change_states(_soften, step, temperature)
 
     def curvature(self) -> Array:
         """T times the Hessian of the soft maximum at the dual variables, the same bits however parts are cut.
@@ -195,14 +209,10 @@ class FeaturePlanes(Planes):
                 break
         return curvature
 
-    def tallest(self) -> float:
-        """The largest b."""
-        return float(max(self._engine.each_state(_tallest)))
-
-    def log_counts(self) -> float:
-        """Σ_q log of the number of planes."""
-        total: DoubledSums = self._engine.sum_of_states(_log_counts)
-        return total.total
+    def extent(self) -> tuple[float, float]:
+        """The largest b, and Σ_q log of the number of planes."""
+        tallest, log_counts = zip(*self._engine.each_state(_extent), strict=True)
+        return max(tallest), sum(log_counts[1:], log_counts[0]).total
 
 
 @changes_state
@@ -313,8 +323,11 @@ def _ascend(
 
 @changes_state
 def _ascend_among(state: State, carried: Ascent, queries: Order, alpha: float, least: float, most_steps: int) -> Ascent:
-    own = queries - state.first_query
-    own = own[(own >= 0) & (own < state.n_queries)]
+    if isinstance(queries, range):
+        own = np.arange(*state.run_of(queries.start, queries.stop))
+    else:
+        own = queries - state.first_query
+        own = own[(own >= 0) & (own < state.n_queries)]
     weights = carried.weights.copy()
     return Ascent(weights, weights, _ascend(state, own, alpha, weights, least, most_steps, carried.gap))
 
@@ -335,10 +348,11 @@ def _set_heights(state: State, weights: Array) -> None:
 
 
 @changes_state
-def _set_slopes(state: State, direction: Array) -> tuple[float, float]:
+def _set_slopes(state: State, direction: Array, temperature: float) -> tuple[DoubledSums, float, float]:
     vectors, counts, slopes = state["planes.vectors"], state["planes.counts"], state["planes.slopes"]
     state.over_runs(lambda first, last: kernels.slopes(direction, vectors, counts, first, last, slopes))
-    return float(np.abs(state["planes.heights"]).max()), float(np.abs(slopes).max())
+    soft = _soften(state, 1.0, temperature)
+    return soft, float(np.abs(state["planes.heights"]).max()), float(np.abs(slopes).max())
 
 
 @changes_state
@@ -353,6 +367,11 @@ def _soften(state: State, step: float, temperature: float) -> DoubledSums:
     return state.doubled_sums_over_runs(
         lambda first, last, total: kernels.add_soft_maxima(line, counts, first, last, duals, total.arrays), 1
     )
+
+
+@changes_state
+def _soften_each(state: State, steps: Sequence[float], temperature: float) -> tuple[DoubledSums, ...]:
+    return tuple(_soften(state, step, temperature) for step in steps)
 
 
 def _rounding(squares: Array) -> Array:
@@ -378,9 +397,5 @@ def _curvature(state: State, rounding: Array) -> Array:
     return state.sum_over_runs(add, 2 * rounding.shape)
 
 
-def _tallest(state: State) -> float:
-    return float(state["planes.margins"].max())
-
-
-def _log_counts(state: State) -> DoubledSums:
-    return doubled_sum(np.log(state["planes.counts"]))
+def _extent(state: State) -> tuple[float, DoubledSums]:
+    return float(state["planes.margins"].max()), doubled_sum(np.log(state["planes.counts"]))

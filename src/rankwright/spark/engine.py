@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwright.clusters.engine import ClusterEngine
+from rankwright.clusters.engine import PARTS_PER_SUM, ClusterEngine
 from rankwright.clusters.held import Answer
 from rankwright.clusters.queries import ClusterQueries
 from rankwright.spark import worker
@@ -31,9 +31,13 @@ class SparkEngine(ClusterEngine):
         self._queries: SparkQueries
         self._name = new_name(self)
 
-    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]]) -> dict[int, Answer]:
-        """One job, which answers for all parts: Spark makes again what is lost."""
+    def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
+        """One job, which answers for all parts: Spark makes again what is lost.
+
+        The results of many parts are added up in groups, in a second stage of the job.
+        """
         whole = self._queries.whole
         sent = {n: (self._name, n, (self._before[n], whole), call, *changes[n]) for n in changes}
         what = f"pass {self.passes} over {self._queries._source.told()}"
-        return dict(zip(changes, self._queries.partitions.asked(what, worker.answer, sent), strict=True))
+        group = PARTS_PER_SUM if may_add and len(sent) > PARTS_PER_SUM else None
+        return dict(zip(changes, self._queries.partitions.asked(what, worker.answer, sent, group), strict=True))

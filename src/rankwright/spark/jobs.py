@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +45,18 @@ def names() -> Names:
 
 
 def answers(
-    context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int], function: Callable[..., Any], *arguments: Any
+    context: SparkContext,
+    what: str,
+    rdd: RDD[Any],
+    only: Sequence[int],
+    groups: Mapping[int, int] | None,
+    function: Callable[..., Any],
+    *arguments: Any,
 ) -> dict[int, Answer]:
-    """``function(number, items, *arguments)`` of some partitions of an RDD, by a job for all of them."""
+    """``function(number, items, *arguments)`` of some partitions of an RDD, by a job for all of them.
+
+    Those of all partitions may have groups, within which the answers are added up before they get here.
+    """
     version, content = __version__, cloudpickle.dumps((function, arguments))
 
     def work(number: int, items: Iterator[Any]) -> Iterator[Any]:
@@ -67,8 +76,17 @@ def answers(
             yield number, found, node()
             list(items)
 
-    answers = {}
-    for number, found, answer in _run(context, what, rdd.mapPartitionsWithIndex(work), only):
+    def add(items: Iterator[Any]) -> Iterator[Any]:
+        from rankwright.spark.worker import added
+
+        return added(items)
+
+    answers, job = {}, rdd.mapPartitionsWithIndex(work)
+    if groups is not None:
+        count = max(groups.values()) + 1
+        job = job.keyBy(lambda item: groups[item[0]]).partitionBy(count, int).values().mapPartitions(add)
+        only = range(count)
+    for number, found, answer in _run(context, what, job, only):
         if found != version:
             has = "no Rankwright" if found is None else f"Rankwright {found}"
             raise ParameterError(

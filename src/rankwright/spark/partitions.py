@@ -47,10 +47,13 @@ class SparkPartitions(Partitions):
     def __len__(self) -> int:
         return len(self.places)
 
-    def asked(self, what: str, function: Callable[..., Any], sent: Mapping[int, tuple[Any, ...]]) -> list[Any]:
+    def asked(
+        self, what: str, function: Callable[..., Any], sent: Mapping[int, tuple[Any, ...]], group: int | None = None
+    ) -> list[Any]:
         """``function(queries, *sent)`` of some partitions, with what is sent to each of them.
 
-        They stay on their machines, in files. Those that are not there, or not any more, are brought from the cache.
+        They stay on their machines, in files. Those that are not there, or not any more, are brought from the cache. If
+        these are answers, those of ``group`` partitions at a time can be added up before they get here.
         """
         found: dict[int, Any] = {}
         given = {self.places[number]: arguments for number, arguments in sent.items()}
@@ -58,7 +61,8 @@ class SparkPartitions(Partitions):
             lacking = [place for place in given if place not in found]
             if lacking:
                 rest = (self._name, names(), self._digests, function, given)
-                for place, answer in answers(self.context, what, rdd, lacking, work, *rest).items():
+                groups = _groups(lacking, group) if len(lacking) == rdd.getNumPartitions() else None
+                for place, answer in answers(self.context, what, rdd, lacking, groups, work, *rest).items():
                     if answer.error is not None:
                         raise answer.error
                     if answer.result is not None:
@@ -103,6 +107,10 @@ class SparkPartitions(Partitions):
             raise ParameterError("training and validation queries must be in the same Spark session")
         places = [*self.places, *(self.rdd.getNumPartitions() + place for place in others.places)]
         return SparkPartitions(self.context.union([self.rdd, others.rdd]), places, self, others)
+
+
+def _groups(places: Sequence[int], size: int | None) -> dict[int, int] | None:
+    return None if size is None else {place: number // size for number, place in enumerate(places)}
 
 
 def made_of(rdd: RDD[Any], function: Callable[..., Any], *arguments: Any) -> RDD[bytes]:

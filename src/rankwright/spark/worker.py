@@ -13,6 +13,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from rankwright.clusters.queries import part_of
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.state import State
+from rankwright.engines.engine import added_up
 from rankwright.errors import DataError
 from rankwright.judgments.whole import Whole
 from rankwright.machine.blas import one_thread_per_call
@@ -122,6 +124,21 @@ def of_partition(
                 )
         known[number] = mapped(path)
     return digest, function(known[number], *sent[number])
+
+
+def added(items: Iterator[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
+    """What `of_partition` returns of answers, with their sum as the first result, if all of them have one."""
+    found = sorted(items, key=itemgetter(0))
+    answers = [
+        done.result[1] if isinstance(done, Answer) and done.result else Answer(is_behind=True) for *_, done in found
+    ]
+    if any(answer.is_behind or answer.error is not None for answer in answers):
+        yield from found
+        return
+    total = added_up(answer.result for answer in answers)
+    for place, (number, version, done) in enumerate(found):
+        answer = Answer(is_added=True) if place else Answer(total)
+        yield number, version, Answer((done.result[0], answer))
 
 
 class _FiledPart(Held):
