@@ -102,7 +102,7 @@ def _checked(name: str, cost: LearnerCost, carried: Transport, size: Size, runs:
 
 
 def on_spark(names: Sequence[str]) -> str:
-    """How many jobs learners take on Spark, and what these take besides their work, in Markdown."""
+    """How many jobs fits take on Spark, and what these take besides their work, in Markdown."""
     collection = mslr_sized()[:_SMALL]
     known = learners(collection)
     with TemporaryDirectory() as folder:
@@ -111,7 +111,7 @@ def on_spark(names: Sequence[str]) -> str:
         job = seconds_of_job(queries)
         rows = []
         for name in names:
-            n_jobs = max(1, len(watched(known[name], queries).messages))  # models are asked for scores by one job
+            n_jobs = len(watched(known[name], queries).messages)
             rows.append((name, str(n_jobs), f"{n_jobs * job:.2g} s"))
     return markdown(("", "jobs", f"at {_told_ms(job)} each"), rows)
 
@@ -261,7 +261,7 @@ def main() -> None:
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
     chosen = arguments.only or names
     if arguments.spark:
-        found = {"spark": on_spark(chosen)}
+        found = {"spark": on_spark([name for name in chosen if name in engines.LEARNERS])}
     else:
         found = tables(*measured(chosen, arguments.repeats), arguments.gbits)
     print(f"load of the machine after: {os.getloadavg()[0]:.1f} (of which this is about one)")
