@@ -179,12 +179,16 @@ class _FiledPart(Held):
         return state
 
     def _put(self, own: Path, before: Mapping[Any, Any]) -> None:
-        """Arrays that are still those of the file are in it already."""
-        state = self.part.state
-        if not before or state.keys() != before.keys() or any(state[name] is not before[name] for name in before):
-            state.update({name: np.asarray(array, order="C") for name, array in state.items()})
-            written(packed(state), own)
-        own.replace(self._path.with_suffix(f".{self.version}"))
+        """Arrays that are still those of the file are in it already. Else a new one is written.
+
+        That is beside the old one: what takes the place of another file, file systems write to the disk at once.
+        """
+        state, path = self.part.state, self._path.with_suffix(f".{self.version}")
+        if before and state.keys() == before.keys() and all(state[name] is before[name] for name in before):
+            own.rename(path)
+            return
+        state.update({name: np.asarray(array, order="C") for name, array in state.items()})
+        written(packed(state), path)
 
 
 class _NoState(Exception):
