@@ -17,9 +17,9 @@ def test_a_long_log_is_in_a_file():
         log.add(packed, parts)
         for part in parts:
             added[part].append(packed)
-        assert log.since(1, 0)[-1:] == added[1][-1:]
+        assert log.since({1: 0})[1][-1:] == added[1][-1:]
     assert log._file._rolled
     for part in range(3):
         assert log.count(part) == len(added[part])
-        assert log.since(part, 0) == added[part]
-        assert log.since(part, 7) == added[part][7:]
+        assert log.since({part: 0})[part] == added[part]
+        assert log.since({part: 7})[part] == added[part][7:]

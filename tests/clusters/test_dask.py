@@ -275,6 +275,33 @@ def test_a_worker_with_another_version_is_refused_by_name(client, tmp_path, monk
         rw.dask.queries(written(dirty_queries(), tmp_path), client=client)
 
 
+def test_a_worker_that_came_later_with_another_version_is_refused_by_name(client, tmp_path, monkeypatch):
+    from rankwright.dask import partitions
+
+    queries, _ = loaded(dirty_queries(), tmp_path, client)
+    monkeypatch.setattr(partitions, "__version__", "9.9")
+    with pytest.raises(rw.ParameterError, match=r"worker tcp://127.0.0.1:\d+ has Rankwright .* this process has 9.9"):
+        rw.RankRLS().fit(queries)
+
+
+def test_data_at_one_address_are_on_one_cluster(client, tmp_path):
+    """For training and for validation, with one connection."""
+    paths, address = written(dirty_queries(), tmp_path), client.scheduler.address
+    train, valid = rw.dask.queries(paths[:2], client=address), rw.dask.queries(paths[2:], client=address)
+    assert train.partitions.client is valid.partitions.client
+    result = rw.fit(train, valid=valid, rankers=["rankrls"])
+    made = dirty_queries()
+    known = rw.fit(made[:80], valid=made[80:], rankers=["rankrls"])
+    np.testing.assert_allclose(result.model.coef_, known.model.coef_, rtol=1e-8, atol=1e-12)
+
+
+def test_dask_knows_how_large_partitions_are(client, tmp_path):
+    queries, in_memory = loaded(dirty_queries(), tmp_path, client)
+    keys = [future.key for future in queries.partitions.futures]
+    sizes = client.run_on_scheduler(lambda dask_scheduler: [dask_scheduler.tasks[key].nbytes for key in keys])
+    assert sum(sizes) >= in_memory.X.nbytes
+
+
 def test_bad_clusters(tmp_path):
     needs_dask()
     paths = written(dirty_queries(10), tmp_path, n_files=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from tempfile import SpooledTemporaryFile
 
 # So many bytes are in memory; more than that are in a file, which is read only if a part is lost.
@@ -30,9 +30,11 @@ class Changes:
         for number in numbers:
             self._places[number].append(place)
 
-    def since(self, number: int, begin: int) -> list[bytes]:
-        """Those of a part after the first ``begin`` of them."""
-        return [self._read(*place) for place in self._places[number][begin:]]
+    def since(self, begins: Mapping[int, int]) -> dict[int, list[bytes]]:
+        """Those of each part after so many of them. Parts have the same objects, so that these travel once."""
+        wanted = {number: self._places[number][begin:] for number, begin in begins.items()}
+        read = {place: self._read(*place) for place in {place for places in wanted.values() for place in places}}
+        return {number: [read[place] for place in places] for number, places in wanted.items()}
 
     def _read(self, begin: int, length: int) -> bytes:
         self._file.seek(begin)

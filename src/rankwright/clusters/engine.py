@@ -101,8 +101,8 @@ class ClusterEngine(Engine):
         packed = cloudpickle.dumps(call)  # as it is now: learners go on to change what they have sent
         losses, behind = 0, set[int]()
         while lacking := [number for number in numbers if number not in answers]:
-            known = {n: 0 if n in behind else self._n_told[n] for n in lacking}
-            changes = {n: (self._changes.count(n), self._changes.since(n, known[n])) for n in lacking}
+            untold = self._changes.since({n: 0 if n in behind else self._n_told[n] for n in lacking})
+            changes = {n: (self._changes.count(n), untold[n]) for n in lacking}
             found = self._message(packed, changes, may_add=may_add and len(lacking) == len(self._before))
             behind = {number for number, answer in found.items() if answer.is_behind}
             answers |= {number: answer for number, answer in found.items() if not answer.is_behind}

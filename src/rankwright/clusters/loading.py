@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -34,12 +35,13 @@ class Read(NamedTuple):
     """A file or a frame, read.
 
     ``first_index`` is the number of the first feature of text; ``is_numbered`` says that queries have numbers from 1 on
-    in place of ids.
+    in place of ids. Who reads it again must get the same ``digest``.
     """
 
     queries: Queries
     first_index: int = 1
     is_numbered: bool = False
+    digest: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class Reading:
 
     def of(self, data: Any, name: str) -> Read:
         """A file by its path, or a data frame that has a name."""
+        read = self._read(data, name)
+        return read._replace(digest=_digest(read.queries))
+
+    def _read(self, data: Any, name: str) -> Read:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneQueryWarning)  # told where all queries are known
             if not isinstance(data, str | os.PathLike):
@@ -83,6 +89,15 @@ class Reading:
         return replace(self, **changed) if changed else None
 
 
+def _digest(queries: Queries) -> int:
+    x: Any = queries.X
+    arrays = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
+    digest = zlib.crc32(repr(plain_values(queries.query_ids)).encode())
+    for array in [*arrays, queries.y, queries.sizes]:
+        digest = zlib.crc32(np.ascontiguousarray(array).data.cast("B") if array.size else b"", digest)
+    return digest
+
+
 def _all_names(parts: Sequence[Sequence[str]]) -> list[str]:
     """The names of all features; what is encoded of a column of text stands where its first value stands."""
     names = list(dict.fromkeys(name for part in parts for name in part))
@@ -105,6 +120,7 @@ class Seen(NamedTuple):
     empty: Queries
     first_index: int
     is_numbered: bool
+    digest: int
 
     def run(self, first: int, last: int, number: int) -> Seen:
         """Of queries first … last − 1; ``number`` is that of the first of them, if they have numbers as ids."""
@@ -134,6 +150,7 @@ def seen(read: Read) -> Seen:
         queries[:0],
         read.first_index,
         read.is_numbered,
+        read.digest,
     )
 
 
@@ -313,7 +330,8 @@ def loaded(
     pieces = [found[run.source].run(run.first, run.last, run.number) for run in runs]
     moves = moves_of(pieces, [given.told[run.source] for run in runs], shuffle=shuffle)
     moved = next((part.moved for part in found if part.moved is not None), None)
-    partitions = partitions.made("part", _piece, [(run.source, (alike, *run[1:])) for run in runs])
+    own = [(run.source, (alike, *run[1:], found[run.source].digest, given.told[run.source])) for run in runs]
+    partitions = partitions.made("part", _piece, own)
     if moves:
         if moved is None:
             moved = plain_values(pieces[moves[0].source].query_ids[moves[0].queries[:1]])[0]
@@ -358,7 +376,12 @@ def _source_of(partitions: Partitions, parts: Sequence[Seen], name: str, moved: 
 # What is done where the partitions are
 
 
-def _piece(read: Read, alike: Alike, first: int, last: int, number: int) -> Queries:
+def _piece(read: Read, alike: Alike, first: int, last: int, number: int, digest: int, told: str) -> Queries:
+    if read.digest != digest:
+        raise DataError(
+            f"{told} was lost, and when it was read again, it had other rows, or in another order: the data must not "
+            "change while they are used. Load them again"
+        )
     return alike.piece(read, first, last, number)
 
 

@@ -12,21 +12,35 @@ from rankwright._version import __version__
 from rankwright.clusters.interrupts import interrupted_later
 from rankwright.errors import ParameterError
 
+_PATIENCE = 60  # seconds in which a cluster may have no workers
+_clients: dict[str, Client] = {}  # by the address of their scheduler
+
 
 def connect(client: Client | str | None) -> Client:
     """The client of a cluster all of whose workers have this version of Rankwright."""
     if isinstance(client, str):
-        try:
-            client = Client(client, set_as_default=False, timeout="10s")
-        except (OSError, ValueError) as error:
-            raise ParameterError(f"client: there is no Dask scheduler at {client!r}: {error}") from None
+        client = _client_at(client)
     if client is None:
         with interrupted_later():
             client = _current_client() or _own_client()
     if not isinstance(client, Client):
         raise ParameterError(f"client must be a distributed.Client or an address, not {type(client).__name__}")
-    client.wait_for_workers(1, timeout=60)
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError:
+        raise ParameterError(f"client: the cluster has had no workers for {_PATIENCE} seconds") from None
     _check_versions(client)
+    return client
+
+
+def _client_at(address: str) -> Client:
+    """One for each address: what two clients have made cannot be put together."""
+    client = _clients.get(address)
+    if client is None or client.status != "running":
+        try:
+            client = _clients[address] = Client(address, set_as_default=False, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise ParameterError(f"client: there is no Dask scheduler at {address!r}: {error}") from None
     return client
 
 
@@ -49,7 +63,9 @@ def _own_client() -> Client:
 
 
 def shutdown() -> None:
-    """End the cluster that was started here, if one was."""
+    """End the cluster that was started here, if one was, and leave those whose addresses were given."""
+    while _clients:
+        _clients.popitem()[1].close()
     if _own_client.cache_info().currsize:
         client = _own_client()
         _own_client.cache_clear()
@@ -68,7 +84,10 @@ def _check_versions(client: Client) -> None:
 
     for worker, found in client.run(version).items():
         if found != __version__:
-            has = "no Rankwright" if found is None else f"Rankwright {found}"
-            raise ParameterError(
-                f"worker {worker} has {has}, but this process has {__version__}: install that version on all workers"
-            )
+            raise ParameterError(other_version(worker, found, __version__))
+
+
+def other_version(worker: str, found: str | None, version: str) -> str:
+    """What is told of a worker that has another version than the program."""
+    has = "no Rankwright" if found is None else f"Rankwright {found}"
+    return f"worker {worker} has {has}, but this process has {version}: install that version on all workers"

@@ -95,7 +95,7 @@ class NotedPart(Held):
 
     def __init__(self, queries: Queries, engine: str, number: int, before: tuple[int, int], whole: Whole) -> None:
         super().__init__(part_of(queries, before, whole))
-        self._made_of = (queries, engine, number, before, whole)
+        self._engine = engine
         _parts.setdefault(engine, WeakValueDictionary())[number] = self
         worker = get_worker()
         worker.handlers.setdefault(_OPERATION, _answers)
@@ -103,22 +103,25 @@ class NotedPart(Held):
 
     def __del__(self) -> None:
         self.part.release()
-        engine = self._made_of[1]
-        if all(held is self for held in _parts.get(engine, {}).values()):  # it is noted until it is gone
-            _parts.pop(engine, None)
+        if all(held is self for held in list(_parts.get(self._engine, {}).values())):  # it is noted until it is gone
+            _parts.pop(self._engine, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NotedPart, self._made_of
+        return _Moved, ()
 
     def answer(self, call: Call, version: int, changes: list[bytes]) -> Answer:
         """With what the call raises."""
-        if self._made_of[1] not in _parts:
+        if self._engine not in _parts:
             return Answer(is_behind=True)  # nobody waits for it
         try:
             with on_this_thread(), one_thread_per_call():
                 return super().answer(call, version, changes)
         except Exception as error:
             return Answer(error=error.with_traceback(None))  # whose frames would keep this part in memory
+
+
+class _Moved:
+    """What is left of a part that Dask has moved, or read back from disk: nobody answers for it, so it is made anew."""
 
 
 async def _answers(content: bytes) -> bytes:

@@ -29,8 +29,16 @@ async def _all(client: Client, operation: str, contents: Mapping[str, bytes]) ->
 
 async def _asked(client: Client, worker: str, operation: str, content: bytes) -> Any:
     if await _reaches(client, worker):
-        return await getattr(client.rpc(worker), operation)(content=content)
-    return await client.scheduler.proxy(worker=worker, msg={"op": operation, "content": content})
+        answer = asyncio.ensure_future(getattr(client.rpc(worker), operation)(content=content))
+    else:
+        answer = asyncio.ensure_future(client.scheduler.proxy(worker=worker, msg={"op": operation, "content": content}))
+    try:
+        while not (await asyncio.wait([answer], timeout=_PATIENCE))[0]:
+            if not (await client.scheduler.ncores(workers=[worker])).get(worker):
+                raise OSError(f"the scheduler has given up worker {worker}")
+        return answer.result()
+    finally:
+        answer.cancel()
 
 
 async def _reaches(client: Client, worker: str) -> bool:

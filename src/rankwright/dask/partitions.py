@@ -7,11 +7,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from distributed import Client, Future
+from dask.sizeof import sizeof
+from distributed import Client, Future, get_worker
 
-from rankwright.clusters.loading import leaving, with_moved
+from rankwright._version import __version__
+from rankwright.clusters.loading import Read, leaving, with_moved
 from rankwright.clusters.partitions import Move, Own, Partitions
+from rankwright.dask.connecting import other_version
 from rankwright.data.queries import Queries
+from rankwright.data.streams.sizes import bytes_of
 from rankwright.errors import ParameterError
 from rankwright.machine.threads import on_this_thread
 
@@ -35,7 +39,7 @@ class DaskPartitions(Partitions):
         futures = tasks(self.client, what, function, given, self._workers(len(own)))
         gathered(self.client, tasks(self.client, "look", _is_there, [(each,) for each in futures]))
         anywhere = {future.key: None for future in futures}  # if they have to be made again
-        self.client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.set_restrictions(anywhere))
+        self.client.sync(self.client.scheduler.set_restrictions, worker=anywhere)
         return DaskPartitions(self.client, futures)
 
     def _workers(self, count: int) -> list[str]:
@@ -85,7 +89,8 @@ def tasks(
     wanted = [None] * len(given) if places is None else places
     return [
         client.submit(
-            _on_this_thread,
+            _done,
+            __version__,
             function,
             *arguments,
             key=f"rankwright_{what}-{run}-{number}",
@@ -122,10 +127,20 @@ def finished(future: Future) -> None:
         return
 
 
-def _on_this_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A worker has as many tasks at a time as it has threads: each works on one."""
+# What runs on workers
+
+
+def _done(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A worker has as many tasks at a time as it has threads: each works on one. It may have come after all others."""
+    if version != __version__:
+        raise ParameterError(other_version(get_worker().address, __version__, version))
     with on_this_thread():
         return function(*arguments)
+
+
+# What Dask goes by when it places tasks and moves data
+sizeof.register(Queries, bytes_of)
+sizeof.register(Read, lambda read: bytes_of(read.queries))
 
 
 def _itself(queries: Queries) -> Queries:

@@ -130,7 +130,7 @@ class _Softened:
                 if lower <= value - step * least_fall + allowance or step == 0.0:
                     if step != steps[-1]:
                         self._planes.set_duals(step, self.temperature)
-                    return step, lower
+                    return (step, lower) if step else (0.0, value)
         raise AssertionError("the last trial is no step at all")
 
 
