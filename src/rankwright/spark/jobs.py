@@ -34,10 +34,8 @@ _last = 0
 # connection was reset, or a file ended, may as well be the fault of whatever the data are read from.
 _LOST = re.compile("Python worker exited unexpectedly|ExecutorLostFailure|FetchFailed")
 _CANCELLED = re.compile(r"(\[SPARK_JOB_CANCELLED\] )?Job \d+ cancelled ")
-_UNTELLING = re.compile(
-    r"\s|An error occurred while calling|An exception was thrown from the Python worker|Traceback \("
-)
-_OF_JAVA = re.compile(r"^: ([a-z]\w*\.)+\w+: (Job aborted due to stage failure: )?")
+_UNTELLING = re.compile(r"\s|An error occurred while calling|An exception was thrown from|Traceback \(")
+_OF_JAVA = re.compile(r"^: (([a-z]\w*\.)+[\w$]+: )?(Job aborted due to stage failure: )?")
 
 
 def new_name(owner: Any) -> Name:
