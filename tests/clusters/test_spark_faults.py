@@ -211,6 +211,14 @@ def test_jobs_that_somebody_cancels_are_not_begun_again(spark, queries, runs):
     assert runs == ["sleeping"]
 
 
+def test_a_worker_with_another_version_is_refused_before_answers_are_added_up(queries, monkeypatch):
+    from rankwright.spark import jobs
+
+    monkeypatch.setattr(jobs, "__version__", "9.9")
+    with pytest.raises(rw.ParameterError, match=r"worker on \S+ has Rankwright .* this process has 9.9"):
+        queries.partitions.asked("adding", lambda _: None, {0: (), 1: ()}, 2)
+
+
 def test_workers_that_add_up_answers_need_this_version_too(queries, tmp_path):
     from rankwright.clusters.held import Answer
 

@@ -69,7 +69,7 @@ def answers(
     """
     version, content = __version__, cloudpickle.dumps((function, arguments))
 
-    def here(name: str, *given: Any) -> Iterator[Any]:
+    def here(number: int | None, name: str, *given: Any) -> Iterator[Any]:
         # Sent as it is, with what it imports: a worker may have nothing that it could be imported from.
         from importlib import import_module
         from platform import node
@@ -79,14 +79,14 @@ def answers(
         except ImportError:
             found = None
         if found != version:
-            return iter([(None, found, node())])
+            return iter([(number, found, node())])
         return iter(getattr(import_module("rankwright.spark.worker"), name)(*given))
 
     def work(number: int, items: Iterator[Any]) -> Iterator[Any]:
-        return here("answered", number, items, version, content)
+        return here(number, "answered", number, items, version, content)
 
     def add(items: Iterator[Any]) -> Iterator[Any]:
-        return here("added", items)
+        return here(None, "added", items)
 
     answers, job = {}, rdd.mapPartitionsWithIndex(work)
     if groups is not None:
