@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -219,26 +219,30 @@ def test_a_worker_with_another_version_is_refused_before_answers_are_added_up(qu
         queries.partitions.asked("adding", lambda _: None, {0: (), 1: ()}, 2)
 
 
-def test_workers_that_add_up_answers_need_this_version_too(queries, tmp_path):
+def test_workers_that_add_up_answers_need_this_version_too(queries, monkeypatch):
+    """The second stage of a job is where another version is; any worker may get it."""
+    from pyspark import RDD
+
     from rankwright.clusters.held import Answer
 
-    folder = str(tmp_path)
+    plain = RDD.mapPartitions
 
-    def change_version(_):
-        import rankwright
+    def with_another_version(rdd, function):
+        def changed(items):
+            import rankwright
 
-        Path(folder, str(os.getpid())).touch()
-        rankwright.__version__ = "0.0"
-        return Answer(1)
+            before, rankwright.__version__ = rankwright.__version__, "0.0"
+            try:
+                return iter(list(function(items)))
+            finally:
+                rankwright.__version__ = before
+
+        return plain(rdd, changed)
 
     list(queries.partitions.results("files", lambda _: None))
-    try:
-        with pytest.raises(rw.ParameterError, match=r"worker on \S+ has Rankwright 0.0, but this process has"):
-            queries.partitions.asked("adding", change_version, {0: (), 1: ()}, 2)
-    finally:
-        for path in tmp_path.iterdir():
-            with suppress(ProcessLookupError):
-                os.kill(int(path.name), signal.SIGKILL)
+    monkeypatch.setattr(RDD, "mapPartitions", with_another_version)
+    with pytest.raises(rw.ParameterError, match=r"worker on \S+ has Rankwright 0.0, but this process has"):
+        queries.partitions.asked("adding", lambda _: Answer(1), {0: (), 1: ()}, 2)
 
 
 def test_other_programs_of_the_application_have_names_of_their_own(spark, queries, monkeypatch):
