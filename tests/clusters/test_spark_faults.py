@@ -1,9 +1,15 @@
 """A Python worker that is killed in the middle of a fit costs time: weights are those of an undisturbed run."""
 
+import gc
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -134,8 +140,184 @@ def test_work_that_is_always_lost_is_told(queries):
     def die(_):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(rw.DataError, match=r"Spark lost the work on some of 2 partitions 6 times: .* more memory"):
+    told = r"Spark lost the work on some of 2 partitions 6 times: .* more memory.* says: Task .*: Python worker exited"
+    with pytest.raises(rw.DataError, match=told):
         list(queries.partitions.results("dying", die))
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The descriptions of jobs, each as often as it was begun."""
+    from rankwright.spark import jobs
+
+    begun, plain = [], jobs._run_once
+
+    def noted(context, what, *rest):
+        begun.append(what)
+        return plain(context, what, *rest)
+
+    monkeypatch.setattr(jobs, "_run_once", noted)
+    return begun
+
+
+def impossible_cast(frame):
+    return frame.selectExpr("label", "qid", "cast('a' || qid as double) as x")
+
+
+def failing_function(frame):
+    def refuse(_):
+        raise ValueError("the order was cancelled\nby ExecutorLostFailure")
+
+    return frame.mapInArrow(refuse, frame.schema)
+
+
+@pytest.mark.parametrize(
+    ("computed", "told"),
+    [
+        (impossible_cast, r"\[CAST_INVALID_INPUT\] The value 'a1' of the type"),
+        (failing_function, "ValueError: the order was cancelled$"),
+    ],
+)
+def test_a_frame_that_cannot_be_computed_is_told_at_once(spark, runs, computed, told):
+    frame = spark.createDataFrame([(1.0, 1, 0.5), (0.0, 1, 2.0)], "label double, qid long, x double").coalesce(1)
+    with pytest.raises(rw.DataError, match=f"^Spark could not compute the data: {told}") as caught:
+        rw.spark.queries(computed(frame))
+    assert caught.value.__cause__ is not None
+    assert len(runs) == len(set(runs)) == 2  # the other one looks at versions
+
+
+def test_results_that_are_too_large_for_the_driver_are_told_at_once(spark, queries, runs):
+    conf = spark.sparkContext._jsc.sc().conf()
+    conf.set("spark.driver.maxResultSize", "1m")
+    try:
+        with pytest.raises(rw.DataError, match=r"^Spark could not compute the data: Total size .*driver.maxResultSize"):
+            list(queries.partitions.results("large", lambda _: os.urandom(2_000_000)))
+    finally:
+        conf.remove("spark.driver.maxResultSize")
+    assert runs == ["large"]
+
+
+def test_jobs_that_somebody_cancels_are_not_begun_again(spark, queries, runs):
+    from py4j.protocol import Py4JJavaError
+
+    def cancel():
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            time.sleep(0.05)
+        spark.sparkContext.cancelAllJobs()
+
+    Thread(target=cancel, daemon=True).start()
+    with pytest.raises(Py4JJavaError, match="cancelled as part of cancellation of all jobs"):
+        list(queries.partitions.results("sleeping", lambda _: time.sleep(60)))
+    assert runs == ["sleeping"]
+
+
+def test_a_worker_with_another_version_is_refused_before_answers_are_added_up(queries, monkeypatch):
+    from rankwright.spark import jobs
+
+    monkeypatch.setattr(jobs, "__version__", "9.9")
+    with pytest.raises(rw.ParameterError, match=r"worker on \S+ has Rankwright .* this process has 9.9"):
+        queries.partitions.asked("adding", lambda _: None, {0: (), 1: ()}, 2)
+
+
+def test_workers_that_add_up_answers_need_this_version_too(queries, monkeypatch):
+    """The second stage of a job is where another version is; any worker may get it."""
+    from pyspark import RDD
+
+    from rankwright.clusters.held import Answer
+
+    plain = RDD.mapPartitions
+
+    def with_another_version(rdd, function):
+        def changed(items):
+            import rankwright
+
+            before, rankwright.__version__ = rankwright.__version__, "0.0"
+            try:
+                return iter(list(function(items)))
+            finally:
+                rankwright.__version__ = before
+
+        return plain(rdd, changed)
+
+    list(queries.partitions.results("files", lambda _: None))
+    monkeypatch.setattr(RDD, "mapPartitions", with_another_version)
+    with pytest.raises(rw.ParameterError, match=r"worker on \S+ has Rankwright 0.0, but this process has"):
+        queries.partitions.asked("adding", lambda _: Answer(1), {0: (), 1: ()}, 2)
+
+
+def test_other_programs_of_the_application_have_names_of_their_own(spark, queries, monkeypatch):
+    """As another process would, that comes to the same numbers: it neither finds nor removes what is there."""
+    from rankwright.spark import jobs
+
+    def file(_):
+        from rankwright.spark.worker import _path
+
+        return _path(name, 0).stat().st_ino
+
+    name = queries.partitions._name
+    (before,) = queries.partitions.results("file", file, only=[0])
+    with monkeypatch.context() as other:
+        for what, new in {"_last": name.number - 1, "_used": set(), "_run_id": "other"}.items():
+            other.setattr(jobs, what, new)
+        theirs = rw.spark.queries(frame_of(spark, dirty_queries(10), 2))
+        assert theirs.n_queries == 10
+        del theirs
+        gc.collect()
+        assert rw.spark.queries(frame_of(spark, dirty_queries(10), 2)).n_queries == 10
+    assert list(queries.partitions.results("file", file, only=[0])) == [before]
+
+
+USING_FILES = """
+import rankwright as rw
+import rankwright.spark
+from rankwright.clusters.loading import Reading
+from rankwright.data.table_columns import TableColumns
+from rankwright.spark.worker import _folder
+
+queries = rw.spark.load("train.txt", Reading(TableColumns()), "local[1]", shuffle=False, memory="1GB")
+(found,) = queries.partitions.results("files", lambda _: [path for path in _folder().rglob("*") if path.is_file()])
+print(*found)
+"""
+
+
+@pytest.mark.usefixtures("java")
+def test_files_go_with_the_application(tmp_path):
+    """In a process of its own, as it ends Spark."""
+    (tmp_path / "train.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    local = tmp_path / "local"
+    local.mkdir()
+    ended = subprocess.run(
+        [sys.executable, "-c", USING_FILES],
+        cwd=tmp_path,
+        env=os.environ | {"SPARK_LOCAL_DIRS": str(local)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    files = [Path(word) for word in ended.stdout.split()]
+    assert files
+    assert all(path.is_relative_to(local) and not path.exists() for path in files)
+
+
+@contextmanager
+def interrupted_after(seconds):
+    """As by Ctrl-C, in the middle of what is done in this block."""
+
+    class Enough(BaseException):
+        pass
+
+    def interrupt(*_):
+        raise Enough
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(seconds)
+    try:
+        with pytest.raises(Enough):
+            yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_whoever_is_interrupted_leaves_no_jobs_and_no_workers_that_go_on(spark, queries, tmp_path):
@@ -148,20 +330,8 @@ def test_whoever_is_interrupted_leaves_no_jobs_and_no_workers_that_go_on(spark, 
         Path(folder, str(os.getpid())).touch()
         time.sleep(120)
 
-    class Enough(BaseException):
-        pass
-
-    def interrupt(*_):
-        raise Enough
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(6)
-    try:
-        with pytest.raises(Enough):
-            list(queries.partitions.results("sleeping", sleep))
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+    with interrupted_after(6):
+        list(queries.partitions.results("sleeping", sleep))
     busy = [int(path.name) for path in tmp_path.iterdir()]
     assert busy
     end = time.monotonic() + 30
@@ -169,3 +339,20 @@ def test_whoever_is_interrupted_leaves_no_jobs_and_no_workers_that_go_on(spark, 
         assert time.monotonic() < end
         time.sleep(0.1)
     assert rw.RankRLS(1.0).fit(queries).coef_.any()
+
+
+def test_a_job_that_begins_after_the_interruption_is_cancelled_too(spark, queries, monkeypatch):
+    context, ended = spark.sparkContext, Event()
+    plain = context.runJob
+
+    def late(*given):
+        time.sleep(3)
+        try:
+            return plain(*given)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(context, "runJob", late)
+    with interrupted_after(1):
+        list(queries.partitions.results("sleeping", lambda _: time.sleep(60)))
+    assert ended.wait(30)

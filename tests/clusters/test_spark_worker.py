@@ -81,6 +81,30 @@ def test_a_state_that_is_half_changed_is_none(workers):
         assert worker.answer(packed(total), 1, []).is_behind
 
 
+def test_programs_of_an_application_leave_each_other_what_they_have(tmp_path, monkeypatch):
+    """Both count from 1; the first has given its 1 up, and the second has not."""
+    pytest.importorskip("pyspark", reason="needs rankwright[spark]")
+    from rankwright.spark import worker
+    from rankwright.spark.packing import packed as pieces_of
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path / 'first'},{tmp_path / 'second'}")
+    monkeypatch.setattr(worker, "_queries", {})
+    monkeypatch.setattr(worker, "_parts", {})
+
+    def found(run, used, number, pieces):
+        name, names = worker.Name(run, number), worker.Names(run, frozenset(used), max(used))
+        return worker.of_partition(0, pieces, name, names, {}, lambda content: content, {0: ()})
+
+    assert found("one", {1}, 1, pieces_of("of one"))[1] == "of one"
+    assert found("two", {1}, 1, None) is None
+    assert found("two", {1}, 1, pieces_of("of two"))[1] == "of two"
+    assert found("one", {2}, 2, pieces_of("more of one"))[1] == "more of one"
+    worker._queries.clear()
+    assert found("two", {1}, 1, None)[1] == "of two"
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"first/rankwright/one/2/0", "first/rankwright/two/1/0"}
+
+
 def test_names_of_several_threads_are_all_in_use():
     pytest.importorskip("pyspark", reason="needs rankwright[spark]")
     from rankwright.spark.jobs import names, new_name

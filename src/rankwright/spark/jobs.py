@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 
@@ -18,30 +20,38 @@ from rankwright._version import __version__
 from rankwright.clusters.engine import MOST_LOSSES
 from rankwright.clusters.held import Answer
 from rankwright.errors import DataError, ParameterError
-from rankwright.spark.worker import Names
+from rankwright.spark.worker import Name, Names
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
 
+_run_id = uuid.uuid4().hex  # other programs of the same application count from 1 as well
 _naming = threading.Lock()
 _used: set[int] = set()
 _last = 0
 
+# What Java says of a Python worker that was killed, of an executor that was, and of what it had for others. That a
+# connection was reset, or a file ended, may as well be the fault of whatever the data are read from.
+_LOST = re.compile("Python worker exited unexpectedly|ExecutorLostFailure|FetchFailed")
+_CANCELLED = re.compile(r"(\[SPARK_JOB_CANCELLED\] )?Job \d+ cancelled ")
+_UNTELLING = re.compile(r"\s|An error occurred while calling|An exception was thrown from|Traceback \(")
+_OF_JAVA = re.compile(r"^: (([a-z]\w*\.)+[\w$]+: )?(Job aborted due to stage failure: )?")
 
-def new_name(owner: Any) -> int:
+
+def new_name(owner: Any) -> Name:
     """A name for what workers keep for an object: they give it up when the object is gone."""
     global _last
     with _naming:
-        name = _last = _last + 1
-        _used.add(name)
-    weakref.finalize(owner, _used.discard, name)
-    return name
+        number = _last = _last + 1
+        _used.add(number)
+    weakref.finalize(owner, _used.discard, number)
+    return Name(_run_id, number)
 
 
 def names() -> Names:
     """The names that are in use."""
     with _naming:
-        return Names(frozenset(_used), _last)
+        return Names(_run_id, frozenset(_used), _last)
 
 
 def answers(
@@ -59,27 +69,24 @@ def answers(
     """
     version, content = __version__, cloudpickle.dumps((function, arguments))
 
-    def work(number: int, items: Iterator[Any]) -> Iterator[Any]:
+    def here(number: int | None, name: str, *given: Any) -> Iterator[Any]:
         # Sent as it is, with what it imports: a worker may have nothing that it could be imported from.
         from importlib import import_module
-        from pickle import loads
         from platform import node
 
         try:
             found = str(import_module("rankwright").__version__)
         except ImportError:
             found = None
-        if found == version:
-            function, arguments = loads(content)
-            yield number, found, import_module("rankwright.spark.worker").done(number, items, function, *arguments)
-        else:
-            yield number, found, node()
-            list(items)
+        if found != version:
+            return iter([(number, found, node())])
+        return iter(getattr(import_module("rankwright.spark.worker"), name)(*given))
+
+    def work(number: int, items: Iterator[Any]) -> Iterator[Any]:
+        return here(number, "answered", number, items, version, content)
 
     def add(items: Iterator[Any]) -> Iterator[Any]:
-        from rankwright.spark.worker import added
-
-        return added(items)
+        return here(None, "added", items)
 
     answers, job = {}, rdd.mapPartitionsWithIndex(work)
     if groups is not None:
@@ -103,15 +110,26 @@ def _run(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -
         try:
             return _run_once(context, what, rdd, only)
         except (Py4JError, PySparkException) as error:
-            losses += 1
-            if "cancelled" in str(error) or context._jsc is None:
+            reason = _reason(error)
+            of_java = isinstance(error, Py4JJavaError)
+            if context._jsc is None or (of_java and _CANCELLED.match(reason)):
                 raise
+            if not (of_java and _LOST.search(str(error))):
+                raise DataError(f"Spark could not compute the data: {reason}") from error
+            losses += 1
             if losses > MOST_LOSSES:
-                first = next((line for line in str(error).splitlines() if "Exception" in line), "").strip()
                 raise DataError(
                     f"Spark lost the work on some of {len(only):,} partitions {losses} times: Python workers may need "
-                    f"more memory, or smaller partitions. It says: {first[:300]}"
+                    f"more memory, or smaller partitions. It says: {reason}"
                 ) from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line that tells something: neither who was called, nor where in a program that was."""
+    for line in str(error).splitlines():
+        if line.strip() and not _UNTELLING.match(line):
+            return _OF_JAVA.sub("", line).strip()[:300]
+    return type(error).__name__
 
 
 def _run_once(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[int]) -> list[Any]:
@@ -124,6 +142,8 @@ def _run_once(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[in
     tag = f"rankwright-{uuid.uuid4().hex}"
 
     def job() -> None:
+        if not ended.set_running_or_notify_cancel():
+            return
         try:
             context.addJobTag(tag)
             context.setJobDescription(f"Rankwright: {what}")
@@ -131,9 +151,17 @@ def _run_once(context: SparkContext, what: str, rdd: RDD[Any], only: Sequence[in
         except BaseException as error:
             ended.set_exception(error)
 
-    InheritableThread(target=job, daemon=True).start()
     try:
+        InheritableThread(target=job, daemon=True).start()
         return ended.result()
     finally:
-        if not ended.done():
+        if not (ended.done() or ended.cancel()):
+            threading.Thread(target=_cancel, args=(context, tag, ended), daemon=True).start()
+
+
+def _cancel(context: SparkContext, tag: str, ended: Future[list[Any]]) -> None:
+    """Until it has ended: a job that its thread has yet to submit is not cancelled by the first attempt."""
+    with suppress(Py4JError, AttributeError):  # Spark has ended, and its jobs with it
+        while not ended.done():
             context.cancelJobsWithTag(tag)
+            wait([ended], timeout=0.2)

@@ -1,14 +1,15 @@
 """What runs in the Python workers of Spark.
 
 Spark gives a task to any Python worker of an executor. So a partition that came to one of them is in a file that all
-of them map, in the folder that Spark has for files of the application, and removes with it. The state of a part is in
-such a file too, between two calls.
+of them map, in a folder that Spark has for data of the executor, and removes with it. The state of a part is in such a
+file too, between two calls.
 """
 
 from __future__ import annotations
 
 import gc
 import mmap
+import os
 import pickle
 import sys
 import uuid
@@ -34,24 +35,38 @@ from rankwright.machine.threads import on_this_thread
 from rankwright.spark.packing import Failed, mapped, packed, written
 
 
-class Names(NamedTuple):
-    """The names that are in use, which are numbers: others up to ``last`` are not any more."""
+class Name(NamedTuple):
+    """A number that a program gives. Several programs may share an application, so each has a ``run`` of its own."""
 
+    run: str
+    number: int
+
+
+class Names(NamedTuple):
+    """The numbers that a run has in use: others up to ``last`` are not in use any more."""
+
+    run: str
     used: frozenset[int]
     last: int
 
-    def are_without(self, name: int) -> bool:
-        """Whether what has this name can go."""
-        return name <= self.last and name not in self.used
+    def are_without(self, name: Name) -> bool:
+        """Whether what has this name can go. What other runs have is theirs."""
+        return name.run == self.run and name.number <= self.last and name.number not in self.used
 
 
 _n_modules = 0
-_queries: dict[int, dict[int, Any]] = {}  # partitions that this worker has mapped, by name and number
-_parts: dict[int, dict[int, _FiledPart]] = {}  # parts that it has, by the name of their engine and number
+_queries: dict[Name, dict[int, Any]] = {}  # partitions that this worker has mapped, by name and number
+_parts: dict[Name, dict[int, _FiledPart]] = {}  # parts that it has, by the name of their engine and number
 
 
 def _folder() -> Path:
-    return Path(SparkFiles.getRootDirectory()) / "rankwright"
+    """Where Spark keeps blocks of this executor, if it says so: its folder for files can be the working directory."""
+    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    return Path(local or SparkFiles.getRootDirectory()) / "rankwright"
+
+
+def _path(name: Name, number: int) -> Path:
+    return _folder() / name.run / str(name.number) / str(number)
 
 
 def _tidy(names: Names) -> None:
@@ -61,9 +76,9 @@ def _tidy(names: Names) -> None:
             held.part.release()
     for name in filter(names.are_without, list(_queries)):
         del _queries[name]
-    folder = _folder()
+    folder = _folder() / names.run
     for path in folder.iterdir() if folder.is_dir() else ():
-        if names.are_without(int(path.name)):
+        if names.are_without(Name(names.run, int(path.name))):
             rmtree(path, ignore_errors=True)
 
 
@@ -78,6 +93,12 @@ def done(number: int, items: Iterator[Any], function: Callable[..., Any], *argum
         pass
     _settle()
     return answer
+
+
+def answered(number: int, items: Iterator[Any], version: str, content: bytes) -> Iterator[tuple[int, str, Answer]]:
+    """The same, of a function and arguments that are packed, with what says whose answer it is."""
+    function, arguments = pickle.loads(content)
+    yield number, version, done(number, items, function, *arguments)
 
 
 def _settle() -> None:
@@ -98,7 +119,7 @@ def made(number: int, items: Iterator[Any], function: Callable[..., Any], *argum
 def of_partition(
     number: int,
     pieces: Iterator[bytes] | None,
-    name: int,
+    name: Name,
     names: Names,
     known_digests: Mapping[int, int],
     function: Callable[..., Any],
@@ -110,7 +131,7 @@ def of_partition(
     """
     _tidy(names)
     digest: int | None = None
-    path, known = _folder() / str(name) / str(number), _queries.setdefault(name, {})
+    path, known = _path(name, number), _queries.setdefault(name, {})
     if number not in known:
         if not path.exists():
             if pieces is None:
@@ -197,7 +218,7 @@ class _NoState(Exception):
 
 def answer(
     queries: Queries,
-    engine: int,
+    engine: Name,
     number: int,
     place: tuple[tuple[int, int], Whole],
     call: bytes,
@@ -207,5 +228,5 @@ def answer(
     """What a packed call returns of a part, once its state is what so many changes make it, the last of them given."""
     parts = _parts.setdefault(engine, {})
     if number not in parts:
-        parts[number] = _FiledPart(part_of(queries, *place), _folder() / str(engine) / str(number))
+        parts[number] = _FiledPart(part_of(queries, *place), _path(engine, number))
     return parts[number].answer(pickle.loads(call), version, changes)
