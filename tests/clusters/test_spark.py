@@ -1,6 +1,8 @@
 """Learners on Spark find what they find in memory."""
 
 import gc
+import socket
+import sys
 import warnings
 from itertools import pairwise
 
@@ -263,12 +265,13 @@ def test_what_nobody_has_any_more_is_given_up(spark, known):
     before = set(spark.sparkContext._jsc.getPersistentRDDs())
     found = rw.spark.queries(frame_of(spark, known))
     rw.RankRLS(1.0).fit(found[:30])
-    assert len(set(spark.sparkContext._jsc.getPersistentRDDs()) - before) == 1
+    cached = set(spark.sparkContext._jsc.getPersistentRDDs()) - before
     name = found.partitions._name
     del found
     gc.collect()
-    assert set(spark.sparkContext._jsc.getPersistentRDDs()) <= before
-    other = rw.spark.queries(frame_of(spark, known))
+    other = rw.spark.queries(frame_of(spark, known))  # the next jobs give it up
+    assert not cached & set(spark.sparkContext._jsc.getPersistentRDDs())
+    assert len(set(spark.sparkContext._jsc.getPersistentRDDs()) - before) == 1
 
     def folders(_):
         return [path.name for path in (_folder() / name.run).iterdir()]
@@ -276,6 +279,44 @@ def test_what_nobody_has_any_more_is_given_up(spark, known):
     found = next(other.partitions.results("folders", folders))
     assert str(other.partitions._name.number) in found
     assert str(name.number) not in found
+
+
+def test_rows_are_read_once(spark, known):
+    count = spark.sparkContext.accumulator(0)
+    frame = frame_of(spark, known)
+
+    def counted(row):
+        count.add(1)
+        return row
+
+    rw.spark.queries(spark.createDataFrame(frame.rdd.map(counted), frame.schema))
+    assert count.value == known.n_documents
+
+
+def test_garbage_may_be_collected_while_spark_answers(spark, known, monkeypatch):
+    """Who asks Spark for anything there reads from a stream that is being read."""
+
+    class InACycle:
+        pass
+
+    held = InACycle()
+    held.itself, held.queries = held, rw.spark.queries(frame_of(spark, known))
+    cached = held.queries.partitions.rdd.id()
+    plain = socket.SocketIO.readinto
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    monkeypatch.setattr(sys, "excepthook", lambda *error: errors.append(error))
+    gc.disable()
+    try:
+        del held
+        with monkeypatch.context() as patched:
+            patched.setattr(socket.SocketIO, "readinto", lambda *given: (gc.collect(), plain(*given))[1])
+            assert spark.range(3).count() == 3
+    finally:
+        gc.enable()
+    assert not errors
+    rw.spark.queries(frame_of(spark, known))
+    assert cached not in set(spark.sparkContext._jsc.getPersistentRDDs())
 
 
 def test_nothing_listens_on_other_than_loopback(spark, queries):

@@ -49,10 +49,11 @@ def queries(
         Bring the rows of queries together that are in several partitions, and tell how many rows that moved; otherwise
         such a query is an error.
     label, qid, doc : str, optional
-        The columns of grades, query ids and document ids, as :func:`~rankwright.from_frame` takes them.
+        The columns of grades, query ids and document ids, as :func:`~rankwright.from_frame` takes them; query ids that
+        are dates or times are taken as the text that Spark writes, whole decimals as integers.
     features : str or sequence of str, optional
         A column of vectors (``VectorUDT``) or arrays, or columns that are a feature each. By default the column
-        ``features`` if it has vectors or arrays, else all other columns.
+        ``features`` if it has vectors or arrays, else all other columns whose type is one of numbers.
     for_model : optional
         Take the features that this model names; there may be no grades.
     memory : int or str

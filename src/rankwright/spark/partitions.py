@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 # What a partition is to be made into: the places of these, and what a function is given besides.
 _Goals = Mapping[int, Sequence[tuple[int, tuple[Any, ...]]]]
+# RDDs that nobody has any more. Garbage may be collected while a thread reads what Spark sends, so that nothing can be
+# asked of Spark there: they are noted, and the next job lets their caches go.
+_given_up: deque[RDD[bytes]] = deque()
 
 
 class SparkPartitions(Partitions):
@@ -35,7 +39,7 @@ class SparkPartitions(Partitions):
         self._digests: dict[int, int] = {}
         if not made_of:
             rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as data frames are: else every job unpacks all of it
-            weakref.finalize(self, _unpersist, rdd)
+            weakref.finalize(self, _given_up.append, rdd)
         # A sample of nothing is where its partitions are, and has no items to be sent to Python.
         self._nothing: RDD[bytes] = RDD(rdd._jrdd.sample(False, 0.0), self.context, rdd._jrdd_deserializer)
 
@@ -67,6 +71,7 @@ class SparkPartitions(Partitions):
                         raise answer.error
                     if answer.result is not None:
                         found[place] = answer.result
+        _unpersist_given_up()  # not before: these partitions may be made of what is given up
         self._are_there |= len(given) == len(self)
         self._digests |= {place: digest for place, (digest, _) in found.items() if digest is not None}
         return [found[place][1] for place in given]
@@ -131,9 +136,14 @@ def _dealt(rdd: RDD[bytes], function: Callable[..., Any], goals: _Goals, count: 
     return rdd.mapPartitionsWithIndex(deal).partitionBy(count, int).values().mapPartitions(_by_source)
 
 
-def _unpersist(rdd: RDD[Any]) -> None:
-    if rdd.context._jsc is not None:
-        rdd.unpersist()
+def _unpersist_given_up() -> None:
+    while True:
+        try:
+            rdd = _given_up.popleft()
+        except IndexError:
+            return
+        if rdd.context._jsc is not None:
+            rdd.unpersist()
 
 
 # What is done by workers
