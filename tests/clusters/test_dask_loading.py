@@ -54,6 +54,37 @@ def test_text_that_is_alike_only_as_a_whole(client, tmp_path):
     assert_same(rw.dask.queries(tmp_path, client=client), known)
 
 
+def test_features_that_a_file_does_not_know_are_missing_if_asked_for(client, tmp_path):
+    paths = [tmp_path / "wide.txt", tmp_path / "narrow.txt"]
+    paths[0].write_text("1 qid:1 1:1 2:2 3:3\n0 qid:1 1:1 2:1\n")
+    paths[1].write_text("1 qid:2 1:1 2:2\n0 qid:2 1:4\n")
+    for missing in ("nan", "zero"):
+        found = rw.dask.queries(paths, client=client, missing=missing).in_memory()
+        np.testing.assert_array_equal(found.X, rw.open_queries(paths, missing=missing).in_memory().X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"parts": 0}, "parts must be at least 1, not 0"),
+        ({"parts": "many"}, "parts must be at least 1, not 'many'"),
+        ({"client": "nowhere"}, "client: there is no Dask scheduler at 'nowhere': missing port number"),
+        ({"client": "http://x:1"}, "client: there is no Dask scheduler at 'http://x:1': unknown address scheme"),
+    ],
+)
+def test_bad_parameters(client, tmp_path, parameters, told):
+    paths = written(dirty_queries(5), tmp_path, 1)
+    with pytest.raises(rw.ParameterError, match=told):
+        rw.dask.queries(paths, **{"client": client, **parameters})
+
+
+def test_data_in_memory_are_refused(client):
+    known = dirty_queries(5)
+    for data in (known, known.X, known.to_frame()):
+        with pytest.raises(rw.ParameterError, match=r"data must be a Dask DataFrame, or files; .* is in memory here"):
+            rw.dask.queries(data, client=client)
+
+
 def test_group_files_beside_text(client, tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("1 1:1\n0 1:2\n2 1:3\n1 1:4\n")
@@ -144,6 +175,50 @@ def test_a_shuffle_brings_scattered_rows_together(client):
     assert max(parts) < 2 * min(parts)
     learned, expected = rw.RankRLS().fit(queries), rw.RankRLS().fit(known)
     np.testing.assert_allclose(learned.coef_, expected.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_partitions_that_a_shuffle_empties_are_no_parts(client, tmp_path):
+    """All rows of the second partition go to the first one; those of the third are still asked for."""
+    made = dirty_queries(30)
+    is_one = made.qid == made.query_ids[3]
+    order = np.concatenate([np.flatnonzero(is_one)[::2], np.flatnonzero(is_one)[1::2], np.flatnonzero(~is_one)])
+    ends = np.cumsum([0, -(-is_one.sum() // 2), is_one.sum() // 2, (~is_one).sum()])
+    paths = [tmp_path / f"part-{number}.parquet" for number in range(3)]
+    for path, begin, end in zip(paths, ends[:-1], ends[1:], strict=True):
+        rows = order[begin:end]
+        rw.write_queries(rw.Queries(made.X[rows], made.y[rows], made.qid[rows]), path)
+    with pytest.warns(UserWarning, match="1 query was split"):
+        queries = rw.dask.queries(paths, client=client, shuffle=True)
+    assert queries.n_parts == 2
+    known = queries.in_memory()
+    assert sorted(known.y.tolist()) == sorted(made.y.tolist())
+    for ranker in (rw.RankRLS(), rw.RankSVM(alpha=1.0)):
+        expected = ranker.fit(rw.Queries(made.X[order], made.y[order], made.qid[order])).coef_
+        np.testing.assert_allclose(ranker.fit(queries).coef_, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_frames_that_were_shuffled_by_query(client):
+    """The usual way to have queries in one partition each: text ids then are several Arrow arrays."""
+    dd = pytest.importorskip("dask.dataframe")
+    known = dirty_queries(40)
+    frame = dd.from_pandas(known.to_frame(), npartitions=4, sort=False).shuffle("qid", npartitions=3)
+    queries = rw.dask.queries(frame, client=client)
+    assert sorted(queries.query_ids.tolist()) == sorted(known.query_ids.tolist())
+    np.testing.assert_allclose(rw.RankRLS().fit(queries).coef_, rw.RankRLS().fit(known).coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_text_that_is_left_out_may_have_no_values_in_a_partition(client):
+    """It is told once, and not by what a partition has."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dirty_queries(8).to_frame()
+    frame["site"] = np.where(frame["qid"] == frame["qid"].iloc[0], "a", None)
+    frame["site"] = frame["site"].astype("str")
+    parts = dd.concat([dd.from_pandas(frame[:0], npartitions=1), dd.from_pandas(frame, npartitions=1)])
+    with pytest.warns(UserWarning, match=r"left out 1 column that is not numeric: 'site'") as told:
+        queries = rw.dask.queries(parts, client=client)
+    assert len(told) == 1
+    assert "site" not in queries.feature_names
+    assert queries.n_queries == 8
 
 
 def test_partitions_of_a_frame(client):

@@ -432,3 +432,11 @@ def test_a_backend_that_is_not_installed(backend, monkeypatch):
     monkeypatch.setitem(sys.modules, backend, None)
     with pytest.raises(ParameterError, match=f"needs the package {backend}"):
         to_frame(rw.Queries([[1.0]], [0]), backend)
+
+
+def test_frames_that_were_put_together_have_several_arrays_for_a_column():
+    frame = pd.DataFrame({"qid": ["a", "a", "b", "b"], "label": [0, 1, 1, 0], "x": [0.5, 1.5, 2.5, 3.5]})
+    frame["qid"] = frame["qid"].astype("string[pyarrow]")
+    together = rw.from_frame(pd.concat([frame[:3], frame[3:]]))
+    assert together.query_ids.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(together.X[:, 0], frame["x"])

@@ -35,12 +35,14 @@ class Read(NamedTuple):
     """A file or a frame, read.
 
     ``first_index`` is the number of the first feature of text; ``is_numbered`` says that queries have numbers from 1 on
-    in place of ids. Who reads it again must get the same ``digest``.
+    in place of ids; ``is_text``, that features are numbered as far as lines have them. Who reads it again must get the
+    same ``digest``.
     """
 
     queries: Queries
     first_index: int = 1
     is_numbered: bool = False
+    is_text: bool = False
     digest: int = 0
 
 
@@ -75,7 +77,7 @@ class Reading:
         queries, first_index = read_with_first_index(path, self.dtype, self.missing, self.zero_based)
         numbers = np.arange(1, queries.n_queries + 1)
         is_numbered = bool(group_files(path)) and np.array_equal(queries.query_ids, numbers)
-        return Read(of_numbers(queries, self.asked, path), first_index, is_numbered)
+        return Read(of_numbers(queries, self.asked, path), first_index, is_numbered, is_text=True)
 
     def again(self, parts: Sequence[Seen]) -> Reading | None:
         """How to read once more, so that all partitions are alike, where they are not and it takes reading."""
@@ -120,6 +122,7 @@ class Seen(NamedTuple):
     empty: Queries
     first_index: int
     is_numbered: bool
+    is_text: bool
     digest: int
 
     def run(self, first: int, last: int, number: int) -> Seen:
@@ -150,31 +153,34 @@ def seen(read: Read) -> Seen:
         queries[:0],
         read.first_index,
         read.is_numbered,
+        read.is_text,
         read.digest,
     )
 
 
 @dataclass(frozen=True)
 class Alike:
-    """The features that all partitions are to have."""
+    """The features that all partitions are to have, and what those become that a partition does not know."""
 
     n_features: int
     dtype: np.dtype[Any]
     is_sparse: bool
+    absent: float
 
     @classmethod
-    def of(cls, parts: Sequence[Seen], told: Sequence[str]) -> Alike:
-        """Text does not tell of features that are 0 in all its lines; names of columns must be the same everywhere."""
+    def of(cls, parts: Sequence[Seen], told: Sequence[str], absent: float) -> Alike:
+        """Text does not tell of features that none of its lines has; others must be the same everywhere."""
         for part, name in zip(parts, told, strict=True):
             if part.names != parts[0].names:
                 lacking = sorted(set(parts[0].names or ()) ^ set(part.names or ()))
                 what = f"column {lacking[0]!r} is in one of them only" if lacking else "their order differs"
                 raise DataError(f"{name} has other features than {told[0]}: {what}")
-        return cls(
-            max(part.n_features for part in parts),
-            np.result_type(*(part.dtype for part in parts)),
-            any(part.is_sparse for part in parts),
-        )
+        n_features = max(part.n_features for part in parts)
+        for part, name in zip(parts, told, strict=True):
+            if part.n_features < n_features and part.sizes.size and not part.is_text:
+                raise DataError(f"{name} has {part.n_features} features, but other partitions have {n_features}")
+        dtype = np.result_type(*(part.dtype for part in parts))
+        return cls(n_features, dtype, any(part.is_sparse for part in parts), absent)
 
     def piece(self, read: Read, first: int, last: int, number: int) -> Queries:
         """Queries first … last − 1 with these features, and the rows of each query one behind the other.
@@ -193,7 +199,7 @@ class Alike:
 
     def made_of(self, queries: Queries) -> Queries:
         """The same queries with these features."""
-        if (queries.n_features, queries.X.dtype, bool(sp.issparse(queries.X))) == astuple(self):
+        if (queries.n_features, queries.X.dtype, bool(sp.issparse(queries.X))) == astuple(self)[:3]:
             return queries
         x: Any = queries.X.astype(self.dtype, copy=False)
         missing = self.n_features - x.shape[1]
@@ -201,7 +207,7 @@ class Alike:
             x = sp.csr_array(x)
             x = sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], self.n_features))
         elif missing:
-            x = np.hstack([x, np.zeros((x.shape[0], missing), x.dtype)])
+            x = np.hstack([x, np.full((x.shape[0], missing), self.absent, x.dtype)])
         names = queries.feature_names if queries.has_feature_names else None
         return Queries.of_parts(x, queries.supervision, queries.grouping, names, queries.doc_ids)
 
@@ -324,7 +330,8 @@ def loaded(
     if again is not None:
         partitions = read(again)
         found = list(partitions.results("look", seen))
-    alike, runs = Alike.of(found, given.told), _runs(found, parts)
+    alike = Alike.of(found, given.told, np.nan if reading.missing == "nan" else 0.0)
+    runs = _runs(found, parts)
     if not runs:
         raise DataError(f"{given.name}: there are no documents")
     pieces = [found[run.source].run(run.first, run.last, run.number) for run in runs]

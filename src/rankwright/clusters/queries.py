@@ -92,7 +92,8 @@ class ClusterQueries(StreamedQueries):
     def partitions(self) -> Partitions:
         """The parts: as they were loaded, or made of these once, when they are first needed."""
         source = self._source
-        if self._chosen is None and not self._maps:
+        has_empty = len(self._runs_by_place) < len(source.partitions)  # which are no parts
+        if self._chosen is None and not self._maps and not has_empty:
             return source.partitions
         own = [(place, (self._inside(run), self._maps)) for place, run in self._runs_by_place.items()]
         return source.partitions.made("prepare" if self._maps else "take", _made, own)

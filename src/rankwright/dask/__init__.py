@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 try:
@@ -15,8 +16,13 @@ from rankwright.clusters.loading import Given, Reading, loaded
 from rankwright.dask.connecting import connect, shutdown
 from rankwright.dask.engine import DaskEngine, DaskQueries
 from rankwright.dask.partitions import DaskPartitions, tasks
+from rankwright.data.columns import choose_columns
+from rankwright.data.frames import as_narwhals
+from rankwright.data.queries import Queries
 from rankwright.data.table_columns import TableColumns
+from rankwright.data.table_features import table_features, tell_left_out
 from rankwright.engines import ENGINES
+from rankwright.errors import ParameterError
 
 __all__ = ["DaskQueries", "queries", "shutdown"]
 
@@ -73,11 +79,15 @@ def load(
     data: Any, reading: Reading, client: Any, *, parts: int | None, shuffle: bool, memory: int | str
 ) -> DaskQueries:
     """The same, of columns that are asked for by one object."""
+    if isinstance(data, Queries) or (hasattr(data, "shape") and not hasattr(data, "to_delayed")):
+        raise ParameterError(f"data must be a Dask DataFrame, or files; {type(data).__name__} is in memory here")
     connected = connect(client)
     if hasattr(data, "to_delayed"):
         given = Given.frame(connected.compute(data.to_delayed()), "a Dask DataFrame")
-        wanted = 0
+        reading, wanted = replace(reading, asked=_decided(data, reading.asked, given.name)), 0
     else:
+        if parts is not None and (not isinstance(parts, int) or parts < 1):
+            raise ParameterError(f"parts must be at least 1, not {parts!r}")
         given = Given.files(data)
         wanted = parts or sum(connected.nthreads().values())
 
@@ -86,3 +96,18 @@ def load(
         return DaskPartitions(connected, tasks(connected, "read", Reading.of, each))
 
     return DaskQueries(loaded(read, reading, given, wanted, shuffle=shuffle), memory)
+
+
+def _decided(frame: Any, asked: TableColumns, name: str) -> TableColumns:
+    """With the columns that are features by their types, where these say so: partitions may have no values to go by."""
+    if asked.features is not None or asked.one_hot or "object" in map(str, frame.dtypes):
+        return asked
+    from dask.dataframe.utils import meta_nonempty
+
+    table = as_narwhals(meta_nonempty(frame._meta)[:1])
+    columns, chosen = choose_columns(table.schema, asked)
+    if columns.sparse:
+        return asked
+    found = table_features(table, chosen)
+    tell_left_out({column: str(frame.dtypes[column]) for column in found.left_out}, f"{name}: ")
+    return asked.for_features(found.names)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
+from distributed.comm import connect as comm_to
 
 from rankwright._version import __version__
 from rankwright.clusters.interrupts import interrupted_later
@@ -38,10 +41,20 @@ def _client_at(address: str) -> Client:
     client = _clients.get(address)
     if client is None or client.status != "running":
         try:
+            _look_for(address)  # a client that finds none would hold the program up
             client = _clients[address] = Client(address, set_as_default=False, timeout="10s")
         except (OSError, ValueError) as error:
             raise ParameterError(f"client: there is no Dask scheduler at {address!r}: {error}") from None
     return client
+
+
+def _look_for(address: str) -> None:
+    async def look() -> None:
+        comm = await comm_to(address, timeout=10, **Security().get_connection_args("client"))
+        await comm.close()
+
+    with ThreadPoolExecutor(1) as elsewhere:  # as this thread may have an event loop, in notebooks
+        elsewhere.submit(asyncio.run, look()).result()
 
 
 def _current_client() -> Client | None:

@@ -178,7 +178,8 @@ def _ids(column: Any, name: str) -> npt.NDArray[Any]:
 def column_of(table: nw.DataFrame[Any], name: str) -> Any:
     """A column as one Arrow array."""
     try:
-        return table.get_column(name).to_arrow()
+        column = table.get_column(name).to_arrow()
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     except (pa.ArrowException, TypeError) as error:
         raise DataError(f"column {name!r} is not a column of one plain type: {error}") from None
 

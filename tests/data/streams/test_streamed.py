@@ -10,6 +10,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.data.streams.chained import chained
+from rankwright.data.streams.joining import joined_ids
 from rankwright.data.streams.sizes import memory_limit
 from tests.data.streams.alike import assert_same, assert_streams_as
 
@@ -424,3 +425,9 @@ def test_a_watch_tells_of_every_pass(streamed):
     for what in whats:
         last = [now for now in told if now.what == what][-1]
         assert last.done == pytest.approx(last.total)
+
+
+def test_ids_that_numpy_would_round_together_stay_apart():
+    """The least type of int64 and uint64 is float64, which has no 2⁵³ + 1."""
+    first, second = np.array([2**53, 2**53 + 1]), np.array([2**63 + 1], np.uint64)
+    assert joined_ids([first, second]).tolist() == [str(2**53), str(2**53 + 1), str(2**63 + 1)]

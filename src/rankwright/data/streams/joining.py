@@ -56,7 +56,8 @@ def joined_ids(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Query ids of several parts: text where any part has text, else as they are."""
     if not parts:
         return np.zeros(0, np.int64)
-    if any(part.dtype.kind in "UO" for part in parts):
+    would_round = all(part.dtype.kind in "iu" for part in parts) and np.result_type(*parts).kind == "f"
+    if would_round or any(part.dtype.kind in "UO" for part in parts):
         return joined([part if part.dtype.kind in "UO" else part.astype(np.str_) for part in parts])
     return np.concatenate(parts)
 
