@@ -183,6 +183,9 @@ def test_vectors_of_different_lengths_are_refused(spark):
         rw.spark.queries(frame, features="v")
     with pytest.raises(rw.ParameterError, match="'v' has vectors, so it has to be the only one"):
         rw.spark.queries(frame, features=["v", "qid"])
+    apart = spark.createDataFrame([(1.0, 1, [1.0, 2.0]), (0.0, 2, [1.0, 2.0, 3.0])], ["label", "qid", "v"])
+    with pytest.raises(rw.DataError, match="partition 1 has 2 features, but other partitions have 3"):
+        rw.spark.queries(apart.repartitionByRange(2, "qid"), features="v")
 
 
 def test_a_split_query_is_refused_by_name_or_brought_together(spark, known):

@@ -86,8 +86,8 @@ def predict(
     frame : pyspark.sql.DataFrame
         A row for each document; queries may be split over partitions.
     qid, features : as :func:`queries` takes them
-        By default features are found by the names that the ranker knows, or in the column ``features``. Without a
-        column of queries all rows are scored alike; rankers with ``missing="query-mean"`` need one.
+        By default features are found by the names that the ranker knows, or in the column ``features``. Queries are
+        brought together only for rankers with ``missing="query-mean"``.
     column : str
         The name of the new column.
     """

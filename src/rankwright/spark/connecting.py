@@ -70,7 +70,8 @@ def _check_java() -> None:
 
 def _started(conf: SparkConf, said: IO[bytes]) -> SparkSession:
     """A new session. What Java and Python workers of this machine have to say goes to a file, not to the terminal."""
-    SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, {"stderr": said}))
+    context = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, {"stderr": said}))
+    context._accumulatorServer.handle_error = lambda *_: None  # it would tell that Java ends, while the program does
     return SparkSession.builder.getOrCreate()
 
 
