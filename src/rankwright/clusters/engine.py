@@ -29,6 +29,8 @@ class ClusterEngine(Engine):
     state is done again, in order: so no result depends on who it came from.
     """
 
+    asks_dearly = True
+
     def __init__(self, queries: ClusterQueries) -> None:
         check_learnable_size(queries)
         self._queries = queries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,22 +23,26 @@ def talk(client: Client, operation: str, contents: Mapping[str, bytes]) -> list[
 
 
 async def _all(client: Client, operation: str, contents: Mapping[str, bytes]) -> list[Any]:
-    asked: Iterable[Any] = (_asked(client, worker, operation, content) for worker, content in contents.items())
-    return await asyncio.gather(*asked, return_exceptions=True)
+    asked = {
+        worker: asyncio.ensure_future(_asked(client, worker, operation, content))
+        for worker, content in contents.items()
+    }
+    try:
+        while (await asyncio.wait(asked.values(), timeout=_PATIENCE))[1]:
+            there = await client.scheduler.ncores()
+            for worker, answer in asked.items():
+                if worker not in there and not answer.done():
+                    answer.cancel()  # it hangs, or is cut off: the scheduler has given it up
+        return [OSError() if each.cancelled() else each.exception() or each.result() for each in asked.values()]
+    finally:
+        for answer in asked.values():
+            answer.cancel()
 
 
 async def _asked(client: Client, worker: str, operation: str, content: bytes) -> Any:
     if await _reaches(client, worker):
-        answer = asyncio.ensure_future(getattr(client.rpc(worker), operation)(content=content))
-    else:
-        answer = asyncio.ensure_future(client.scheduler.proxy(worker=worker, msg={"op": operation, "content": content}))
-    try:
-        while not (await asyncio.wait([answer], timeout=_PATIENCE))[0]:
-            if not (await client.scheduler.ncores(workers=[worker])).get(worker):
-                raise OSError(f"the scheduler has given up worker {worker}")
-        return answer.result()
-    finally:
-        answer.cancel()
+        return await getattr(client.rpc(worker), operation)(content=content)
+    return await client.scheduler.proxy(worker=worker, msg={"op": operation, "content": content})
 
 
 async def _reaches(client: Client, worker: str) -> bool:

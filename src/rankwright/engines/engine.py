@@ -32,6 +32,7 @@ class Engine(ABC):
     is_sparse : whether features are CSR
     passes : how often the features have been read as a whole
     keeps : whether parts stay, with what they have computed: what is known of it is then asked for without a reading
+    asks_dearly : whether a question takes longer than many an answer, so that one asks for what one may need next, too
     memory : the limit of memory in bytes, for data that may be larger; None if they are in memory, as what is computed
         of them may be too
     """
@@ -41,6 +42,7 @@ class Engine(ABC):
     is_sparse: bool
     passes: int = 0
     keeps: bool = False
+    asks_dearly: bool = False
     memory: int | None = None
 
     @property

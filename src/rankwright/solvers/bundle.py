@@ -12,10 +12,12 @@ number of steps hardly depends on λ, where that of dual ascent and of (13) grow
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from rankwright.machine.blas import one_thread_per_call
 from rankwright.solvers.descent import Descent
 from rankwright.solvers.frank_wolfe import approach, minimise_by_frank_wolfe
 from rankwright.solvers.planes import FeaturePlanes, Planes
@@ -35,6 +37,8 @@ _NEWS = 0.01
 _APPROACH = 0.05
 # So many rounds that neither lower the objective nor raise the bound are the end: rounding allows no more.
 _MOST_IDLE = 30
+# So many features are solved for by one thread.
+_FEW_FEATURES = 512
 # What a step may add to the height of a plane, as a multiple of the greatest height.
 _MOST_RISE = 4.0
 _LEAST_DECREASE = 1e-4
@@ -102,7 +106,7 @@ class _Softened:
         alpha, center, planes = self._objective.alpha, self._objective.center, self._planes
         planes.set_heights(weights)
         value = planes.soften(0.0, self.temperature) + self._objective.penalty(weights)
-        combined = planes.combined()
+        combined = planes.combined_before_curvature()
         for _ in range(_MOST_NEWTON_STEPS):
             gradient = alpha * (weights - center) + combined
             if float(gradient @ gradient) <= 2 * alpha * enough:
@@ -115,7 +119,7 @@ class _Softened:
                 break
             weights = weights + step * direction
             planes.move(step)
-            combined = planes.combined()
+            combined = planes.combined_before_curvature()
         return weights, value, combined
 
     def _search(self, weights: Array, direction: Array, value: float, least_fall: float) -> tuple[float, float]:
@@ -164,7 +168,9 @@ def _solve(hessian: Array, alpha: float, gradient: Array) -> Array:
         lifted = hessian.copy()
         lifted[diagonal] += alpha + lift
         try:
-            solution: Array = cho_solve(cho_factor(lifted, lower=True), gradient)
+            # Threads of BLAS that have little to do wait by turning round, on processors that parts need.
+            with one_thread_per_call() if len(gradient) <= _FEW_FEATURES else nullcontext():
+                solution: Array = cho_solve(cho_factor(lifted, lower=True), gradient)
             return solution
         except LinAlgError:
             lift = max(10 * lift, 1e-14 * largest)

@@ -129,6 +129,7 @@ class FeaturePlanes(Planes):
     def __init__(self, objective: StructuredObjective) -> None:
         super().__init__(objective)
         self._diagonal = np.zeros(objective.n_features)
+        self._foreseen: Array | None = None  # the curvature at the present dual variables, if it is known
         self._engine.change_states(_begin_vectors, objective.n_features)
 
     @staticmethod
@@ -161,6 +162,14 @@ class FeaturePlanes(Planes):
         combined: DoubledSums = self._engine.sum_of_states(_combine)
         return combined.values
 
+    def combined_before_curvature(self) -> Array:
+        """The same. Where questions are dear, the curvature, which will probably be asked for next, comes along."""
+        if not self._engine.asks_dearly:
+            return self.combined()
+        combined, self._foreseen = self._engine.sum_of_states(_combine_and_curve, self._rounding())
+        values: Array = combined.values
+        return values
+
     # The soft maximum of the planes
 
     def set_heights(self, weights: Array) -> None:
@@ -172,6 +181,7 @@ class FeaturePlanes(Planes):
 
         Returns the sum, and the largest of all heights and of all slopes, whatever their sign.
         """
+        self._foreseen = None
         totals, highest, steepest = zip(*self._engine.each_state(_set_slopes, direction, temperature), strict=True)
         return sum(totals[1:], totals[0]).total, max(highest), max(steepest)
 
@@ -186,11 +196,13 @@ class FeaturePlanes(Planes):
 
     def soften_each(self, steps: Sequence[float], temperature: float) -> list[float]:
         """The same at several steps; the dual variables are those of the last of them."""
+        self._foreseen = None
         totals = self._engine.sum_of_states(_soften_each, steps, temperature)
         return [total.total for total in totals]
 
     def set_duals(self, step: float, temperature: float) -> None:
         """Let the dual variables be those of a step."""
+        self._foreseen = None
         self._engine.change_states(_soften, step, temperature)
 
     def curvature(self) -> Array:
@@ -201,13 +213,19 @@ class FeaturePlanes(Planes):
         they are rounded follows from the diagonal, which changes little from one call to the next.
         """
         for _ in range(_MOST_ROUNDINGS):
-            curvature: Array = self._engine.sum_of_states(_curvature, _rounding(_MOST_GROWTH * self._diagonal))
+            foreseen, self._foreseen = self._foreseen, None
+            curvature: Array = (
+                self._engine.sum_of_states(_curvature, self._rounding()) if foreseen is None else foreseen
+            )
             before, self._diagonal = self._diagonal, np.diag(curvature).copy()
             is_exact = self._diagonal <= _MOST_GROWTH * before
             is_near = self._diagonal >= _LEAST_GROWTH * before
             if (is_exact & (is_near | (self._diagonal == 0))).all():
                 break
         return curvature
+
+    def _rounding(self) -> Array:
+        return _rounding(_MOST_GROWTH * self._diagonal)
 
     def extent(self) -> tuple[float, float]:
         """The largest b, and Σ_q log of the number of planes."""
@@ -395,6 +413,10 @@ def _curvature(state: State, rounding: Array) -> Array:
             out += rows[:used].T @ rows[:used]
 
     return state.sum_over_runs(add, 2 * rounding.shape)
+
+
+def _combine_and_curve(state: State, rounding: Array) -> tuple[DoubledSums, Array]:
+    return _combine(state), _curvature(state, rounding)
 
 
 def _extent(state: State) -> tuple[float, DoubledSums]:
