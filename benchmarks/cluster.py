@@ -56,7 +56,7 @@ def _on_spark(files: list[Path]) -> Iterator[rw.StreamedQueries]:
 
 
 # A further engine is a line here: the queries of files on it, while it is there, and what local may take at least. What
-# Spark takes is told, whatever it is: its jobs take 20 ms each.
+# Spark takes is told, whatever it is: its jobs take 15 to 30 ms each.
 ENGINES = {"dask": (_on_dask, 1 / _MOST_TIMES), "spark": (_on_spark, 0.0)}
 
 
