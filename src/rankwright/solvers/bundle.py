@@ -42,7 +42,7 @@ _FEW_FEATURES = 512
 # What a step may add to the height of a plane, as a multiple of the greatest height.
 _MOST_RISE = 4.0
 _LEAST_DECREASE = 1e-4
-# Steps are halved so often at most, and so many halves are tried together.
+# Steps are halved so often at most, and so many halves are tried together where questions are dear.
 _MOST_HALVINGS, _TRIALS_AT_A_TIME = 34, 4
 # Near the minimum, differences of objectives are less than their rounding.
 _ROUNDING = 1e-13
@@ -127,7 +127,7 @@ class _Softened:
         at_one, highest, steepest = self._planes.set_slopes(direction, self.temperature)
         first = _first_step(max(highest, self._tallest), steepest)
         allowance = _ROUNDING * max(abs(value), self._tallest)
-        for steps in _trials(first):
+        for steps in _trials(first, _TRIALS_AT_A_TIME if self._objective.engine.asks_dearly else 1):
             softened = [at_one] if steps == (1.0,) else self._planes.soften_each(steps, self.temperature)
             for step, soft in zip(steps, softened, strict=True):
                 lower = soft + self._objective.penalty(weights + step * direction)
@@ -138,16 +138,13 @@ class _Softened:
         raise AssertionError("the last trial is no step at all")
 
 
-def _trials(first: float) -> Iterator[tuple[float, ...]]:
-    """The first step, then its halves, some at a time, as asking parts that are elsewhere takes longer than answering.
-
-    In the end there is no step: back to where it was.
-    """
+def _trials(first: float, at_a_time: int) -> Iterator[tuple[float, ...]]:
+    """The first step, then its halves, some at a time; in the end there is no step: back to where it was."""
     yield (first,)
     halves = first * 0.5 ** np.arange(1, _MOST_HALVINGS + 1)
     steps = [*halves.tolist(), 0.0]
-    for begin in range(0, len(steps), _TRIALS_AT_A_TIME):
-        yield tuple(steps[begin : begin + _TRIALS_AT_A_TIME])
+    for begin in range(0, len(steps), at_a_time):
+        yield tuple(steps[begin : begin + at_a_time])
 
 
 def _first_step(tallest: float, steepest: float) -> float:
