@@ -16,7 +16,7 @@ LAYERS = [
     {"measures"},
     {"losses"},
     {"data"},
-    {"engines"},
+    {"engines", "torch"},
     {"clusters"},
     {"dask", "spark"},
     {"evaluation"},
@@ -93,6 +93,7 @@ READ_FEATURES = {
     "selection/judging.py",
     "rankers/first_look.py",
     "rankers/kernel_rankrls.py",
+    "rankers/network_inputs.py",
     "rankers/rankboost.py",
 }
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rankwright import dask as dask  # not in __all__, as it needs an extra
     from rankwright import datasets, losses, theory
     from rankwright import spark as spark  # as well
+    from rankwright import torch as torch  # as well
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -58,12 +59,14 @@ if TYPE_CHECKING:
     )
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.model_file import load_model, save_model
+    from rankwright.models.network_model import NetworkModel
     from rankwright.models.stump_model import StumpModel
     from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
+    from rankwright.rankers.neural import NeuralRanker
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
@@ -89,6 +92,7 @@ _NAMES = {
     "rankwright.losses": ("losses",),
     "rankwright.spark": ("spark",),
     "rankwright.theory": ("theory",),
+    "rankwright.torch": ("torch",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.evaluation.comparison": ("Comparison", "compare"),
     "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
@@ -118,11 +122,13 @@ _NAMES = {
     ),
     "rankwright.models.linear_model": ("LinearModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
+    "rankwright.models.network_model": ("NetworkModel",),
     "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.models.tree_model": ("TreeModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
+    "rankwright.rankers.neural": ("NeuralRanker",),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
     "rankwright.rankers.rankrls": ("RankRLS",),
@@ -161,6 +167,8 @@ __all__ = [
     "LinearModel",
     "MeanNDCG",
     "Measure",
+    "NetworkModel",
+    "NeuralRanker",
     "OneQueryWarning",
     "OrderPreservingRanker",
     "P",

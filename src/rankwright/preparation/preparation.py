@@ -158,6 +158,13 @@ def unscaled_preparation(
 ) -> Preparation:
     """How to prepare the features of these queries without scaling them, as `prepare` does."""
     transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
+    return filled_preparation(queries, transforms, missing=missing, others_miss=others_miss)
+
+
+def filled_preparation(
+    queries: AnyQueries, transforms: Transforms, *, missing: MissingName = "mean", others_miss: bool = False
+) -> Preparation:
+    """How to fill in missing values of transformed features of these queries, without scaling them."""
     filling, indicated = None, np.zeros(0, np.intp)
     if others_miss or some_missing(queries):
         counts, sums, within = engine_of(queries).sum(_known, transforms, queries.n_documents)
