@@ -62,7 +62,9 @@ if TYPE_CHECKING:
     from rankwright.models.network_model import NetworkModel
     from rankwright.models.stump_model import StumpModel
     from rankwright.models.tree_model import TreeModel
+    from rankwright.models.terms_model import TermsModel
     from rankwright.progress import Iteration, Progress
+    from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
@@ -125,6 +127,8 @@ _NAMES = {
     "rankwright.models.network_model": ("NetworkModel",),
     "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.models.tree_model": ("TreeModel",),
+    "rankwright.models.terms_model": ("TermsModel",),
+    "rankwright.rankers.basis_ranker": ("BasisRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
@@ -149,6 +153,7 @@ __all__ = [
     "MEASURES",
     "RR",
     "WPD",
+    "BasisRanker",
     "Comparison",
     "Convention",
     "DataError",
@@ -189,6 +194,7 @@ __all__ = [
     "StructuredRanker",
     "StumpModel",
     "TreeModel",
+    "TermsModel",
     "ZeroOne",
     "__version__",
     "compare",

@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwright.data.fingerprints import sketch_of
 from rankwright.errors import ParameterError
+from rankwright.maps.terms import Terms
 from rankwright.measures import CONVENTIONS, parse_measures
 from rankwright.models.learned import Stumps
 from rankwright.models.scorer import Scorer
@@ -103,7 +104,7 @@ class Model(Scorer):
         """Features, thresholds and weights, if its scores are sums of stumps."""
         return None
 
-    def terms(self) -> Any:
+    def terms(self) -> Terms | None:
         """A short formula of features, if it is a sum of terms that are more than weighted features."""
         return None
 
