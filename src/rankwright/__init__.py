@@ -11,7 +11,9 @@ from rankwright._version import __version__
 if TYPE_CHECKING:
     from rankwright import dask as dask  # not in __all__, as it needs an extra
     from rankwright import datasets, losses, theory
+    from rankwright import lightgbm as lightgbm  # as well
     from rankwright import spark as spark  # as well
+    from rankwright import xgboost as xgboost  # as well
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -85,9 +87,11 @@ _NAMES = {
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.dask": ("dask",),
     "rankwright.datasets": ("datasets",),
+    "rankwright.lightgbm": ("lightgbm",),
     "rankwright.losses": ("losses",),
     "rankwright.spark": ("spark",),
     "rankwright.theory": ("theory",),
+    "rankwright.xgboost": ("xgboost",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.evaluation.comparison": ("Comparison", "compare"),
     "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
