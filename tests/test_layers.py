@@ -20,6 +20,8 @@ LAYERS = [
     {"clusters"},
     {"dask", "spark"},
     {"evaluation"},
+    {"boosting"},
+    {"lightgbm", "xgboost"},
     {"preparation", "trees"},
     {"solvers"},
     {"selection"},

@@ -11,8 +11,10 @@ from rankwright._version import __version__
 if TYPE_CHECKING:
     from rankwright import dask as dask  # not in __all__, as it needs an extra
     from rankwright import datasets, losses, theory
+    from rankwright import lightgbm as lightgbm  # as well
     from rankwright import spark as spark  # as well
     from rankwright import torch as torch  # as well
+    from rankwright import xgboost as xgboost  # as well
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -61,8 +63,8 @@ if TYPE_CHECKING:
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.network_model import NetworkModel
     from rankwright.models.stump_model import StumpModel
-    from rankwright.models.tree_model import TreeModel
     from rankwright.models.terms_model import TermsModel
+    from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
@@ -91,10 +93,12 @@ _NAMES = {
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.dask": ("dask",),
     "rankwright.datasets": ("datasets",),
+    "rankwright.lightgbm": ("lightgbm",),
     "rankwright.losses": ("losses",),
     "rankwright.spark": ("spark",),
     "rankwright.theory": ("theory",),
     "rankwright.torch": ("torch",),
+    "rankwright.xgboost": ("xgboost",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.evaluation.comparison": ("Comparison", "compare"),
     "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
@@ -193,8 +197,8 @@ __all__ = [
     "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
-    "TreeModel",
     "TermsModel",
+    "TreeModel",
     "ZeroOne",
     "__version__",
     "compare",

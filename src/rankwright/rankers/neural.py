@@ -235,7 +235,9 @@ class NeuralRanker(NetworkScorer, Ranker):
         except ImportError as error:
             raise ParameterError(f"NeuralRanker is trained by PyTorch: {error}") from None
         if not isinstance(self.hidden, tuple | list):
-            raise ParameterError(f"hidden must be the widths of the hidden layers, such as (64, 32), not {self.hidden!r}")
+            raise ParameterError(
+                f"hidden must be the widths of the hidden layers, such as (64, 32), not {self.hidden!r}"
+            )
         for width in self.hidden:
             check_whole("hidden: a width", width, 1)
         check_choice("activation", self.activation, ACTIVATIONS)

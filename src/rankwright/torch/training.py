@@ -117,9 +117,7 @@ def _epochs(
     counted = np.flatnonzero(of_query > 0)
     mean_weight = float(of_query[counted].mean())
     n_batches = -(-len(counted) // settings.batch_size)
-    optimiser = torch.optim.AdamW(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, settings.learning_rate, total_steps=n_batches * settings.epochs + 1
     )
