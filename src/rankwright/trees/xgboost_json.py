@@ -22,17 +22,21 @@ def _logit(value: float) -> float:
     return -math.log(1 / value - 1)
 
 
+def _log(value: float) -> float:
+    return float(np.log(np.float32(value))) if value > 0 else math.log(value)  # which refuses it
+
+
 # How objectives turn base_score, which is on the scale of their predictions, into what scores begin with. Those of
 # the others, such as rank:ndcg, begin with it as it is.
 _LINKS: dict[str, Callable[[float], float]] = {
     "binary:logistic": _logit,
     "reg:logistic": _logit,
     "binary:logitraw": _logit,
-    "count:poisson": math.log,
-    "reg:gamma": math.log,
-    "reg:tweedie": math.log,
-    "survival:cox": math.log,
-    "survival:aft": math.log,
+    "count:poisson": _log,
+    "reg:gamma": _log,
+    "reg:tweedie": _log,
+    "survival:cox": _log,
+    "survival:aft": _log,
 }
 _AS_IT_IS = (
     "rank:ndcg",
