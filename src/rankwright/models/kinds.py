@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from rankwright.models.linear_model import LinearModel
+from rankwright.models.mapped_model import MappedModel
 from rankwright.models.model import Model
 from rankwright.models.stump_model import StumpModel
 
 # By the field that tells them: a file is of the first kind whose field it has.
 KINDS: dict[str, type[Model]] = {
+    "map": MappedModel,
     "stumps": StumpModel,
     "weights": LinearModel,
 }
