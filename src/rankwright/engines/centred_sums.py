@@ -68,7 +68,7 @@ class CentredSums:
         return moments
 
     def rough_moments(self) -> tuple[Moments, bool]:
-        """The same of float32 products if that takes far less time and exact ones are not known; and whether it does."""
+        """The same, of float32 products where that is far faster and exact ones are not known; and whether it is."""
         if "_summed_moments" not in self.__dict__:
             moments, n_rough = self._rough_moments
             if n_rough:
