@@ -32,7 +32,9 @@ _NEGLIGIBLE = 1e-7  # of the largest eigenvalue of the landmarks' kernel matrix
 
 
 class KernelMap(FeatureMap):
-    r"""Columns whose inner products are a Gaussian kernel, k(z, z') = exp(−γ‖z − z'‖²), or nearly so (paper L, section 6).
+    r"""Columns whose inner products are a Gaussian kernel, or nearly so (paper L, section 6).
+
+        k(z, z') = exp(−γ‖z − z'‖²)
 
     A linear ranker behind it is a kernel ranker, whose cost grows with the number of columns instead of the square of
     the number of documents. Give it to `MappedRanker`, which makes the columns while documents are read, or use it as a

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def _places(file: ModelReader, values: Any, what: str, most: int) -> Columns:
     if not isinstance(values, list):
         file.refuse(f"{what} must be a list of whole numbers, not {file.shown(values)}")
     places = [file.whole(value, what, least=1) for value in values]
-    if any(place > most for place in places) or any(a >= b for a, b in zip(places, places[1:], strict=False)):
+    if any(place > most for place in places) or any(a >= b for a, b in pairwise(places)):
         file.refuse(f"{what}: numbers must ascend, from 1 to {most}")
     return np.array(places, np.intp) - 1
 

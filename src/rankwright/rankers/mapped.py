@@ -133,8 +133,8 @@ class MappedRanker(MappedScorer, Ranker):
     ) -> Self:
         """Choose and fit the map, and train the linear ranker on its columns. X may be `Queries`, in memory or not.
 
-        ``group`` is how many rows each query has, instead of qid. What is searched for, in the map and in the ranker, is
-        chosen on ``valid`` if given. ``sample_weight`` weighs queries, and ``progress`` is called, as by the ranker.
+        ``group`` is how many rows each query has, instead of qid. What is searched for, in the map and in the ranker,
+        is chosen on ``valid`` if given. ``sample_weight`` weighs queries, and ``progress`` is called, as by the ranker.
         """
         by, ranker = self._map(), self._ranker()
         check_whole("choose_on", self.choose_on, 1)

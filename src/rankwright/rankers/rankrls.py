@@ -19,8 +19,8 @@ from rankwright.types import Array
 
 # Leave-query-out of sparse data with more features than this uses the kernel matrix of the documents, up to as many.
 _LARGEST_MATRIX = 4096
-# Leaving out one query after the other takes some times documents × columns² operations. Beyond so many, folds are worth
-# what they are less exact.
+# Leaving out one query after the other takes some times documents × columns² operations. Beyond so many, folds are
+# worth what they are less exact.
 _DEAR = 2e10
 _FOLDS = 5
 
@@ -79,7 +79,7 @@ class RankRLS(LinearClosedFormRanker):
 
 
 def folds_worth(queries: AnyQueries) -> int | None:
-    """How many folds to choose λ by where leave-query-out would take far longer than training; None where it does not."""
+    """How many folds to choose λ by where leave-query-out would take far longer than training; else None."""
     is_dear = float(queries.n_documents) * queries.n_features**2 > _DEAR
     return min(_FOLDS, queries.n_queries) if is_dear and queries.n_queries > 1 else None
 
