@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
 from rankwright._version import __version__
 from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Stumps
+from rankwright.export.content import Feature, Linear, Stumps
 from rankwright.export.onnx_graph import Graph, add_prepared
 from rankwright.export.single import at_most, single, single_or_zero, single_weights
 
@@ -26,13 +27,7 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
     The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON. NaN is
     a missing value. A model that fills in means of queries takes the documents of one query at a time.
     """
-    check_choice("dtype", dtype, DTYPES)
-    try:
-        from onnx import TensorProto, helper
-    except ImportError:
-        raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
-    element = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
-    graph = Graph(dtype, element)
+    graph = new_graph(dtype)
     if isinstance(content, Stumps):
         _add_stumps(graph, content)
     elif not content.is_plain:
@@ -41,12 +36,29 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
         _add_regressor(graph, content)
     else:
         _add_product(graph, content)
+    return model_bytes(graph, content.features, name)
+
+
+def new_graph(dtype: str) -> Graph:
+    """A graph without nodes that computes in a type, checked."""
+    check_choice("dtype", dtype, DTYPES)
+    try:
+        from onnx import TensorProto
+    except ImportError:
+        raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
+    return Graph(dtype, TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE)
+
+
+def model_bytes(graph: Graph, features: Sequence[Feature], name: str) -> bytes:
+    """The model of a graph from ``features`` to ``score``, with the names of its columns."""
+    from onnx import helper
+
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             name,
-            [helper.make_tensor_value_info("features", element, ["documents", len(content.features)])],
-            [helper.make_tensor_value_info("score", element, ["documents", 1])],
+            [helper.make_tensor_value_info("features", graph.element, ["documents", len(features)])],
+            [helper.make_tensor_value_info("score", graph.element, ["documents", 1])],
             graph.constants,
         ),
         ir_version=_IR_VERSION,
@@ -54,7 +66,7 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
         producer_name="rankwright",
         producer_version=__version__,
     )
-    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in content.features])})
+    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in features])})
     return bytes(model.SerializeToString(deterministic=True))
 
 
