@@ -74,7 +74,7 @@ def test_python(library, types):
     model, x = model_of(library, types=types), documents()
     text = rw.export_model(model, "python")
     assert_same_order_of_leaves([engines.python(text, named(row)) for row in x], model.predict(x))
-    lacking = {name: 1.0 for name in NAMES[1:]}
+    lacking = dict.fromkeys(NAMES[1:], 1.0)
     assert engines.python(text, lacking) == pytest.approx(model.predict([[np.nan, 1, 1, 1]])[0], abs=5e-6)
     assert engines.python(text, lacking | {"bm25": None}) == engines.python(text, lacking)
 

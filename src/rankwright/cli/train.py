@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
+# Those that know how far they are, and what they are doing.
+_WITH_BAR = {"greedy-rankrls": "selecting features", "rankboost": "boosting", "kernel-map": "training"}
 
 
 @reads_data_anywhere
@@ -64,8 +66,10 @@ def train(
       rankwright train train.txt --ranker rankrls --alpha 2^-5..2^5 --out model.json
       rankwright train train.parquet --ranker greedy-rankrls --max-features 20 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
+      rankwright train train.txt --ranker kernel-map --components 1500 --out model.json
     """
     from rankwright.cli.training_report import report_of
+    from rankwright.measures import parse_measures
     from rankwright.models.model_file import save_model
     from rankwright.models.prepared import model_of_features
     from rankwright.selection.search import search
@@ -81,7 +85,7 @@ def train(
         sizes = range(1, most_features(options["max_features"], read["train"], data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
     learner = ranker_class(ranker)(**parameters)
-    on_valid = str(parameters["measures"][0]) if valid else None
+    on_valid = str(parse_measures(measures)[0]) if valid else None
     watching = _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose)
     with watching as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
@@ -106,8 +110,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in ("greedy-rankrls", "rankboost"):
-        with progress_bar("boosting" if ranker == "rankboost" else "selecting features") as progress:
+    if ranker in _WITH_BAR:
+        with progress_bar(_WITH_BAR[ranker]) as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankwright.models.linear_model import LinearModel
+from rankwright.models.mapped_model import MappedModel
 from rankwright.models.model import Model
 from rankwright.models.network_model import NetworkModel
 from rankwright.models.stump_model import StumpModel
@@ -12,6 +13,7 @@ from rankwright.models.tree_model import TreeModel
 # By the field that tells them: a file is of the first kind whose field it has.
 KINDS: dict[str, type[Model]] = {
     "layers": NetworkModel,
+    "map": MappedModel,
     "stumps": StumpModel,
     "trees": TreeModel,
     "terms": TermsModel,

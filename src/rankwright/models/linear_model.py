@@ -32,7 +32,7 @@ _LINEAR_FIELDS = ("intercept", "weights")
 # or with missing values, which are looked at together;
 # beyond that so many for each one that has a weight.
 _FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = MOST_FEATURES, 2**24, 1000
-_FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
+FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
 
 
 class LinearScorer(Scorer):
@@ -184,7 +184,11 @@ class LinearModel(Model, LinearScorer):
         formula = Formula(
             file.spread(weights),
             file.number(file.content["intercept"], "intercept"),
-            *((read_transforms(file), *_read_missing(file)) if "transforms" in file.content else ()),
+            *(
+                (read_transforms(file, file.content["transforms"]), *_read_missing(file))
+                if "transforms" in file.content
+                else ()
+            ),
         )
         by = _read_standardisation(file) if "standardisation" in file.content else None
         return cls.of(formula, standardisation=by, **told)
@@ -251,10 +255,10 @@ def _read_missing(file: ModelReader) -> tuple[Filling | None, Array | None]:
     by = file.content["filling"]
     if by is None and not file.listed("missing", "of [feature, value, score]"):
         return None, None
-    if not isinstance(by, str) or by not in _FILLINGS:
-        file.refuse(f"filling must be one of {', '.join(_FILLINGS)}, or null if missing is empty, not {file.shown(by)}")
+    if not isinstance(by, str) or by not in FILLINGS:
+        file.refuse(f"filling must be one of {', '.join(FILLINGS)}, or null if missing is empty, not {file.shown(by)}")
     values: dict[int, float] = {}
     scores: dict[int, float] = {}
     for _, feature, (value, score) in file.entries("missing", ("value", "score")):
         values[feature], scores[feature] = value, score
-    return Filling(file.spread(values), _FILLINGS[by]), file.spread(scores)
+    return Filling(file.spread(values), FILLINGS[by]), file.spread(scores)

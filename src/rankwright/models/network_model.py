@@ -123,7 +123,12 @@ class NetworkModel(NetworkScorer, Model):
         if len(indicated) and filling is None:
             file.refuse("indicated must be empty where filling is null: a missing value would have no input")
         layers = _read_layers(file, file.n_features + len(indicated))
-        return cls.of(Network(read_transforms(file), filling, indicated, layers, activation, within_query), **told)
+        return cls.of(
+            Network(
+                read_transforms(file, file.content["transforms"]), filling, indicated, layers, activation, within_query
+            ),
+            **told,
+        )
 
     def __repr__(self) -> str:
         if not hasattr(self, "network_"):

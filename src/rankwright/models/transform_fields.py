@@ -22,11 +22,13 @@ def transform_entries(transforms: Transforms) -> list[list[Any]]:
     ]
 
 
-def read_transforms(file: ModelReader) -> dict[int, Transform]:
-    """The field ``transforms``, by column."""
+def read_transforms(file: ModelReader, entries: Any, name: str = "transforms") -> dict[int, Transform]:
+    """Transforms by column, of the entries of a field."""
+    if not isinstance(entries, list):
+        file.refuse(f"{name} must be a list of [feature, name, numbers …]")
     transforms: dict[int, Transform] = {}
-    for position, entry in enumerate(file.listed("transforms", "of [feature, name, numbers …]"), start=1):
-        what = f"transforms, entry {position}"
+    for position, entry in enumerate(entries, start=1):
+        what = f"{name}, entry {position}"
         if not isinstance(entry, list) or len(entry) < 2:
             file.refuse(f"{what} must be a list [feature, name, numbers …]")
         column = file.feature(entry[0], what) - 1
