@@ -20,11 +20,12 @@ RANKERS = {
     "regression": "RegressionRanker",
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
+    "basis": "BasisRanker",
 }
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience")
+_PARAMETERS = {"max_features": "n_features", "terms": "n_terms", "rounds": "n_rounds", "thresholds": "n_thresholds"}
+_COUNTS = ("cutoff", "max_features", "terms", "max_iter", "rounds", "thresholds", "patience")
 
 
 def ranker_options(
@@ -76,6 +77,8 @@ def ranker_options(
     max_features: int | None = option(
         "K", "greedy-rankrls: the largest number of features; by default 10, or all if fewer."
     ),
+    terms: int | None = option("K", "basis: the largest number of terms in the formula; by default 10."),
+    hinges: int | None = option("N", "basis: the number of knots of each feature; by default 8, and 0 for no hinges."),
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
     patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
@@ -87,6 +90,7 @@ def ranker_options(
 
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
+    from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
@@ -96,7 +100,16 @@ def ranker_class(name: str) -> Any:
     from rankwright.rankers.structured import StructuredRanker
 
     check_one_of(RANKERS, ranker=name)
-    classes = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker, RankBoost, StructuredRanker)
+    classes = (
+        RankSVM,
+        OrderPreservingRanker,
+        RankRLS,
+        GreedyRankRLS,
+        RegressionRanker,
+        RankBoost,
+        StructuredRanker,
+        BasisRanker,
+    )
     return dict(zip(RANKERS, classes, strict=True))[name]
 
 

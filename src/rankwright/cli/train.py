@@ -20,8 +20,12 @@ from rankwright.cli.training_record import command_text, data_records, digests_o
 if TYPE_CHECKING:
     from rankwright.cli.training_report import TrainingReport
 
+# What is said of those that tell how far they are.
+_COUNTED = {"greedy-rankrls": "selecting features", "rankboost": "boosting", "basis": "selecting terms"}
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
+
+_MOST_TERMS = 10
 
 
 @reads_data_anywhere
@@ -63,6 +67,7 @@ def train(
       rankwright train train.txt --valid vali.txt --measure ndcg@10,map --out model.json
       rankwright train train.txt --ranker rankrls --alpha 2^-5..2^5 --out model.json
       rankwright train train.parquet --ranker greedy-rankrls --max-features 20 --out model.json
+      rankwright train train.txt --ranker basis --terms 10 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
     """
     from rankwright.cli.training_report import report_of
@@ -80,6 +85,8 @@ def train(
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(options["max_features"], read["train"], data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
+    if ranker == "basis":
+        parameters["n_terms"] = search(*range(1, parameters.get("n_terms", _MOST_TERMS) + 1))
     learner = ranker_class(ranker)(**parameters)
     on_valid = str(parameters["measures"][0]) if valid else None
     watching = _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose)
@@ -106,8 +113,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in ("greedy-rankrls", "rankboost"):
-        with progress_bar("boosting" if ranker == "rankboost" else "selecting features") as progress:
+    if ranker in _COUNTED:
+        with progress_bar(_COUNTED[ranker]) as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)

@@ -93,12 +93,17 @@ def _column(graph: Graph, place: int, term: Term) -> str:
     """T(x) of one feature, as a column."""
     column = graph.apply("Gather", "features", graph.constant(f"column{place}", [place], "int64"), axis=1)
     if isinstance(term.transform, Log):
-        size = graph.apply("Div", graph.apply("Abs", column), graph.number([term.transform.unit]))
-        logarithm = graph.apply("Log", graph.apply("Add", size, graph.number([1.0])))
-        return graph.apply("Mul", graph.apply("Sign", column), logarithm)
+        return logarithm(graph, column, term.transform.unit)
     if isinstance(term.transform, Quantile):
         return _quantile(graph, column, term.transform)
     return column
+
+
+def logarithm(graph: Graph, column: str, unit: float) -> str:
+    """sign(x) · log(1 + |x| / unit)."""
+    size = graph.apply("Div", graph.apply("Abs", column), graph.number([unit]))
+    height = graph.apply("Log", graph.apply("Add", size, graph.number([1.0])))
+    return graph.apply("Mul", graph.apply("Sign", column), height)
 
 
 def _quantile(graph: Graph, column: str, transform: Quantile) -> str:

@@ -23,9 +23,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
 
     Expressions that are ``mapped`` are the user's own, and may be anything that stays within its place.
     """
-    if not _PROFILE.fullmatch(name):
-        raise ParameterError(f"name must be that of a rank profile, of letters, digits, _ and -, not {name!r}")
-    sources = {feature: _source(feature, mapped) for feature in content.features}
+    sources = {feature: source_of(feature, mapped) for feature in content.features}
     if isinstance(content, Stumps):
         terms = [f"if ({sources[one]} > {stump.threshold!r}, {stump.weight!r}, 0)" for one, stump in content.each()]
     else:
@@ -33,6 +31,13 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
         terms = [_product(term, sources[term.feature]) for term in content.terms()]
         if content.folded.intercept:
             terms.append(repr(content.folded.intercept))
+    return profile(name, terms)
+
+
+def profile(name: str, terms: Sequence[str]) -> str:
+    """A rank profile whose first phase is a sum of terms."""
+    if not _PROFILE.fullmatch(name):
+        raise ParameterError(f"name must be that of a rank profile, of letters, digits, _ and -, not {name!r}")
     expression = "\n                + ".join(terms)
     return f"""rank-profile {name} {{
     first-phase {{
@@ -46,14 +51,15 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
 
 def _product(term: Term, source: str) -> str:
     """weight · T(x), or what stands for it where x is not a number, as Vespa has it for a missing attribute."""
-    product = f"{term.weight!r} * {source if term.transform is None else _transformed(term.transform, source)}"
+    product = f"{term.weight!r} * {source if term.transform is None else transformed(term.transform, source)}"
     if term.missing is None:
         # A comparison with what is no number is false, which would put it among the highest quantiles.
         return f"if (isNan({source}), {source}, {product})" if isinstance(term.transform, Quantile) else product
     return f"if (isNan({source}), {term.weight * term.missing.value + term.missing.score!r}, {product})"
 
 
-def _transformed(transform: Transform, source: str) -> str:
+def transformed(transform: Transform, source: str) -> str:
+    """T(x) as an expression."""
     if isinstance(transform, Log):
         unit = transform.unit
         return f"if ({source} < 0, -log(1 - {source} / {unit!r}), log(1 + {source} / {unit!r}))"
@@ -72,7 +78,8 @@ def _between(source: str, knots: Sequence[float], pieces: Sequence[str]) -> str:
     return f"if ({source} < {knots[middle]!r}, {below}, {_between(source, knots[middle + 1 :], pieces[middle + 1 :])})"
 
 
-def _source(feature: Feature, mapped: frozenset[str]) -> str:
+def source_of(feature: Feature, mapped: frozenset[str]) -> str:
+    """A feature as rank profiles name it, or the user's own expression for it."""
     if _RANK_FEATURE.fullmatch(feature.name):
         return feature.name
     if feature.name not in mapped:

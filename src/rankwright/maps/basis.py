@@ -1,9 +1,9 @@
 """`Basis`: the columns that can be made of features: values, hinges, logarithms, and products of two features.
 
-With z = (x − c) / s of a filled-in feature x, c near its mean and s near its spread, the columns are z, max(0, ±(z − t)),
-sign(x) · log(1 + |x| / u), 1 where x was missing, and z·z' of two features, each divided by its spread within queries.
-They are described by a few numbers each and made when they are asked for; tens of thousands of them cost nothing until
-then.
+With z = (x − c) / s of a filled-in feature x, c near its mean and s near its spread, the columns are z, hinges
+max(0, ±(z − t)), sign(x) · log(1 + |x| / u), 1 where x was missing, and z·z' of two features, each divided by its
+spread within queries. They are described by a few numbers each and made when they are asked for; tens of thousands of
+them cost nothing until then.
 """
 
 from __future__ import annotations

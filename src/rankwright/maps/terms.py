@@ -24,8 +24,8 @@ Mask = npt.NDArray[np.bool_]
 class Factor:
     """A function of one feature x, with a number t.
 
-    ``"value"`` is x − t, ``"above"`` max(0, x − t), ``"below"`` max(0, t − x), ``"log"`` sign(x) · log(1 + |x| / t), and
-    ``"missing"`` 1 where x is missing, else 0, whatever t. The feature is a column, counted from 0.
+    ``"value"`` is x − t, ``"above"`` max(0, x − t), ``"below"`` max(0, t − x), ``"log"`` sign(x) · log(1 + |x| / t),
+    and ``"missing"`` 1 where x is missing, else 0, whatever t. The feature is a column, counted from 0.
     """
 
     column: int

@@ -33,8 +33,8 @@ class Model(Scorer):
 
     A kind of model is a subclass that computes ``scores``, tells which features these depend on, writes itself as
     fields of JSON and reads them back; `kinds.py` lists it. What a model computes beyond that is asked of it:
-    ``formula()``, ``stumps()`` and ``terms()`` are None unless its scores are of that form, and those who explain, export or bound
-    scores refuse what they have no form for.
+    ``formula()``, ``stumps()`` and ``terms()`` are None unless its scores are of that form, and those who explain,
+    export or bound scores refuse what they have no form for.
     """
 
     # Names of the fields that it has in a model file, by the first version of the format with these.

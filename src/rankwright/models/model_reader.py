@@ -125,8 +125,8 @@ class ModelReader:
     def _check_fields(self, kind: type[Model]) -> None:
         known = [version for version in kind.FIELDS if version <= self.version]
         if not known:
-            (first, learned), *_ = kind.FIELDS.items()
-            self.refuse(f"{learned[0]} are in model files from version {first} on, not in one of version {self.version}")
+            what = next(iter(kind.FIELDS[min(kind.FIELDS)]))
+            self.refuse(f"a model with {what} has version {min(kind.FIELDS)} of the format or a later one")
         learned = kind.FIELDS[max(known)]
         fields = (*_FIELDS, *learned)
         missing = next((name for name in fields if name not in self.content), None)
