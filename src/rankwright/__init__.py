@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.stump_model import StumpModel
     from rankwright.models.terms_model import TermsModel
+    from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
@@ -121,6 +122,7 @@ _NAMES = {
     "rankwright.models.model_file": ("load_model", "save_model"),
     "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.models.terms_model": ("TermsModel",),
+    "rankwright.models.tree_model": ("TreeModel",),
     "rankwright.rankers.basis_ranker": ("BasisRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
@@ -184,6 +186,7 @@ __all__ = [
     "StructuredRanker",
     "StumpModel",
     "TermsModel",
+    "TreeModel",
     "ZeroOne",
     "__version__",
     "compare",

@@ -18,6 +18,7 @@ from rankwright.models.learned import Stumps
 from rankwright.models.scorer import Scorer
 from rankwright.models.standardisation import Standardisation
 from rankwright.preparation.formula import Formula
+from rankwright.trees.trees import Trees
 from rankwright.types import Columns
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Model(Scorer):
 
     A kind of model is a subclass that computes ``scores``, tells which features these depend on, writes itself as
     fields of JSON and reads them back; `kinds.py` lists it. What a model computes beyond that is asked of it:
-    ``formula()``, ``stumps()`` and ``terms()`` are None unless its scores are of that form, and those who explain,
-    export or bound scores refuse what they have no form for.
+    ``formula()``, ``stumps()``, ``terms()``, ``trees()`` and ``network()`` are None unless its scores are of that form,
+    and those who export or bound scores refuse what they have no form for.
     """
 
     # Names of the fields that it has in a model file, by the first version of the format with these.
@@ -105,6 +106,14 @@ class Model(Scorer):
 
     def terms(self) -> Terms | None:
         """What it computes from features as `predict` takes them, if that is a formula of few terms."""
+        return None
+
+    def trees(self) -> Trees | None:
+        """Its trees, if its scores are sums of their leaves."""
+        return None
+
+    def network(self) -> Any:
+        """What the layers of a neural network compute, if it is one."""
         return None
 
     # What all have in common
