@@ -74,7 +74,7 @@ class TermParts:
     def _move(self, values: Array, place: int, gap: float) -> list[tuple[float, ...]]:
         """The shorter of the moves up and down, if there is any."""
         here = self._known(values, place)
-        options = []
+        options: list[tuple[float, ...]] = []
         for direction in (1.0, -1.0):
             path = self._path(here, place, direction)
             enough = self._gains(values, place, path) > gap

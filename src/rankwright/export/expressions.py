@@ -9,11 +9,13 @@ import json
 import re
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature
+from rankwright.export.content import Feature, Linear
+from rankwright.export.engine_defaults import tell_defaults
 from rankwright.export.single import single_or_zero
-from rankwright.export.terms import Syntax, TermSum, refuse_missing
+from rankwright.export.terms import Syntax, TermSum, as_terms, refuse_missing
 
 _MOST_CHARACTERS = 65_535  # of a script, unless the cluster is told otherwise
+_WHERE = '"missing" of field_value_factor'
 _VARIABLE = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:\.[A-Za-z_$][A-Za-z0-9_$]*)*")
 
 
@@ -42,12 +44,12 @@ def _field(feature: Feature) -> str:
     return f"doc['{escaped}']"
 
 
-def to_painless(content: TermSum) -> str:
+def to_painless(content: Linear | TermSum) -> str:
     """A script of Elasticsearch and OpenSearch, for ``sort`` or, where no score is negative, for ``script_score``.
 
     Features are fields of documents.
     """
-    source = " + ".join(_Painless().terms(content))
+    source = " + ".join(_Painless().terms(as_terms(content, "Painless")))
     if len(source) > _MOST_CHARACTERS:
         raise ParameterError(
             f"the script has {len(source):,} characters, but Elasticsearch takes {_MOST_CHARACTERS:,}: train with "
@@ -78,9 +80,12 @@ class _Lucene(Syntax):
         return f"({value} < 0 ? -ln(1 - {value} / {unit}) : ln(1 + {value} / {unit}))"
 
 
-def to_lucene(content: TermSum, name: str) -> str:
+def to_lucene(content: Linear | TermSum, name: str) -> str:
     """A derived feature of the Learning to Rank plugin, which knows the other features of its feature set by name."""
-    expression = " + ".join(_Lucene().terms(content))
+    terms = as_terms(content, "a Lucene expression")
+    if terms.terms.fill is not None:
+        tell_defaults({one.name: terms.fill_of(one) or 0.0 for one in terms.features}, "the plugin", _WHERE)
+    expression = " + ".join(_Lucene().terms(terms))
     feature = {"name": name, "params": [], "template_language": "derived_expression", "template": expression}
     return json.dumps(feature, indent=2) + "\n"
 
@@ -97,6 +102,9 @@ class _SolrFunction(Syntax):
 
     def minus(self, left: str, right: str) -> str:
         return f"sub({left},{right})"
+
+    def plus(self, left: str, right: str) -> str:
+        return f"sum({left},{right})"
 
     def times(self, left: str, right: str) -> str:
         return f"product({left},{right})"
@@ -116,7 +124,7 @@ def _solr_field(feature: Feature) -> str:
     return f'field("{escaped}")'
 
 
-def to_solr_function(content: TermSum) -> str:
+def to_solr_function(content: Linear | TermSum) -> str:
     """A function query of Solr, for ``bf``, ``sort``, ``{!func}`` or a SolrFeature; it computes in float32."""
-    terms = _SolrFunction().terms(content)
+    terms = _SolrFunction().terms(as_terms(content, "a function query of Solr"))
     return (terms[0] if len(terms) == 1 else f"sum({','.join(terms)})") + "\n"

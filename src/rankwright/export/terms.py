@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Content, Feature, check_ranks, renamed
-from rankwright.maps.terms import Factor, Terms
+from rankwright.export.content import Content, Feature, Linear, check_ranks, renamed
+from rankwright.export.engine_defaults import refuse_query_means
+from rankwright.maps.terms import Factor, Term, Terms
 from rankwright.models.model import Model
-
-Number = Callable[[float], str]
+from rankwright.preparation.transforms import Quantile
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,30 @@ def terms_content(model: Model, terms: Terms, names: Mapping[str, str] | None) -
     return TermSum(renamed(counted.used.tolist(), model, names), counted)
 
 
+def as_terms(content: Linear | TermSum, to: str) -> TermSum:
+    """A weighted sum as a formula of terms, for targets that know nothing else."""
+    if isinstance(content, TermSum):
+        return content
+    refuse_query_means(content, to)
+    terms, fill = [], {}
+    for term in content.terms():
+        column, transform = term.feature.number - 1, term.transform
+        if isinstance(transform, Quantile):
+            raise ParameterError(
+                f"{to} cannot compute the quantile of feature {term.feature.name!r}: SQL, Vespa, ONNX and Python can"
+            )
+        terms.append(
+            Term(term.weight, (Factor(column, "log", transform.unit) if transform else Factor(column, "value"),))
+        )
+        if term.missing is not None:
+            fill[column] = float(transform.inverse(term.missing.value)) if transform else term.missing.value
+            terms.append(Term(term.missing.score, (Factor(column, "missing"),)))
+    counted = tuple(term for term in terms if term.weight)
+    return TermSum(content.features, Terms(counted, content.folded.intercept, fill or None))
+
+
 class Syntax(ABC):
     """How a target writes numbers, features and functions of them; a formula is written with these alone."""
-
-    plus: ClassVar[str] = " + "
 
     @abstractmethod
     def number(self, value: float) -> str:
@@ -59,6 +79,10 @@ class Syntax(ABC):
     def minus(self, left: str, right: str) -> str:
         """A difference, in brackets."""
         return f"({left} - {right})"
+
+    def plus(self, left: str, right: str) -> str:
+        """A sum, in brackets."""
+        return f"({left} + {right})"
 
     def times(self, left: str, right: str) -> str:
         """A product."""
@@ -94,8 +118,14 @@ class Syntax(ABC):
         if factor.kind == "log":
             return self.logarithm(value, number)
         if factor.kind == "value":
-            return value if factor.number == 0 else self.minus(value, number)
+            return self._shifted(value, factor.number)
         return self.positive(value, number) if factor.kind == "above" else self.positive(number, value)
+
+    def _shifted(self, value: str, by: float) -> str:
+        """x − t, without double signs."""
+        if by == 0:
+            return value
+        return self.minus(value, self.number(by)) if by > 0 else self.plus(value, self.number(-by))
 
 
 def refuse_missing(feature: Feature, to: str) -> ParameterError:
