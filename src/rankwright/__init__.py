@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rankwright.fitting.fit import fit
     from rankwright.fitting.result import FitResult
     from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
+    from rankwright.maps.kernel_map import KernelMap
     from rankwright.measures import (
         AP,
         CONVENTIONS,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         parse_measures,
     )
     from rankwright.models.linear_model import LinearModel
+    from rankwright.models.mapped_model import MappedModel
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.stump_model import StumpModel
     from rankwright.models.terms_model import TermsModel
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
+    from rankwright.rankers.mapped import MappedRanker
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
@@ -98,6 +101,7 @@ _NAMES = {
     "rankwright.export": ("export_model",),
     "rankwright.fitting.fit": ("fit",),
     "rankwright.fitting.result": ("FitResult",),
+    "rankwright.maps.kernel_map": ("KernelMap",),
     "rankwright.measures": (
         "AP",
         "CONVENTIONS",
@@ -119,6 +123,7 @@ _NAMES = {
         "parse_measures",
     ),
     "rankwright.models.linear_model": ("LinearModel",),
+    "rankwright.models.mapped_model": ("MappedModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
     "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.models.terms_model": ("TermsModel",),
@@ -127,6 +132,7 @@ _NAMES = {
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
+    "rankwright.rankers.mapped": ("MappedRanker",),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
     "rankwright.rankers.rankrls": ("RankRLS",),
@@ -162,8 +168,11 @@ __all__ = [
     "Inspection",
     "Iteration",
     "KendallTau",
+    "KernelMap",
     "KernelRankRLS",
     "LinearModel",
+    "MappedModel",
+    "MappedRanker",
     "MeanNDCG",
     "Measure",
     "OneQueryWarning",

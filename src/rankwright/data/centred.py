@@ -68,6 +68,15 @@ class CentredQueries(ABC):
     def moments(self) -> Moments:
         """X̂ᵀX̂ and X̂ᵀŷ."""
 
+    @property
+    def are_worth_rounding(self) -> bool:
+        """Whether moments of float32 products take far less time."""
+        return False
+
+    def rough_moments(self) -> Moments:
+        """The same, but of float32 products if that takes far less time: for those who correct what they solve."""
+        return self.moments()
+
     @abstractmethod
     def residual_products(self, weights: Array) -> Array:
         """X̂ᵀ(ŷ − X̂w) for every column w of ``weights``, from the data themselves."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from rankwright.data import centred_dense_kernels as kernels
 from rankwright.data.centred import CentredQueries, Moments, QueryMoments
@@ -15,6 +16,10 @@ from rankwright.types import Array, Columns
 
 # Rows that are centred together: a block of them stays in a core's cache between centring and multiplying.
 _ROWS_PER_BLOCK = 1024
+# In float32 they are multiplied so many at a time: sums over them stay exact enough, and adding these up costs little.
+_SINGLE_ROWS_PER_BLOCK = 2048
+# Of fewer columns, multiplying takes hardly longer than reading.
+_COLUMNS_WORTH_SINGLE = 256
 # Rows of H that `column_products` computes in little more than the time of reading X.
 _PRODUCTS_PER_PASS = 6
 
@@ -28,27 +33,35 @@ class DenseQueries(CentredQueries):
         super().__init__(part)
         self._documents = (self.x, self.rows, self.offsets)
 
-    def _blocks(self, first: int, last: int) -> Iterator[Array]:
+    def _blocks(
+        self, first: int, last: int, n_rows: int = _ROWS_PER_BLOCK, dtype: npt.DTypeLike = np.float64
+    ) -> Iterator[Array]:
         """[X̂ ŷ] of queries first … last − 1, a block of rows at a time; each block is valid until the next."""
         n, offsets = self.n_features, self.offsets
-        buffer = np.empty((_ROWS_PER_BLOCK, n + 1))
-        for start, stop in runs_of_queries(offsets, _ROWS_PER_BLOCK, first, last):
+        buffer = np.empty((n_rows, n + 1), dtype)
+        for start, stop in runs_of_queries(offsets, n_rows, first, last):
             means = np.empty((stop - start, n))
             kernels.means(self._documents, start, stop, means)
-            for begin in range(int(offsets[start]), int(offsets[stop]), _ROWS_PER_BLOCK):  # a long query: many blocks
-                end = min(begin + _ROWS_PER_BLOCK, int(offsets[stop]))
+            for begin in range(int(offsets[start]), int(offsets[stop]), n_rows):  # a long query: many blocks
+                end = min(begin + n_rows, int(offsets[stop]))
                 block = buffer[: end - begin]
                 kernels.centre_rows(self._documents, start, means, begin, end, block)
                 block[:, n] = self.target[begin:end]
                 yield block
 
-    def _sum_over_blocks(self, shape: tuple[int, ...], write_term: Callable[[Array, Array], object]) -> Array:
-        """Σ over blocks [X̂ ŷ] of what ``write_term(block, out)`` writes, in one pass."""
+    def _sum_over_blocks(
+        self,
+        shape: tuple[int, ...],
+        write_term: Callable[[Array, Array], object],
+        n_rows: int = _ROWS_PER_BLOCK,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> Array:
+        """Σ over blocks [X̂ ŷ] of what ``write_term(block, out)`` writes, in one pass; terms have the type of blocks."""
 
         def add(first: int, last: int, total: Array) -> None:
-            term = np.empty(shape)
+            term = np.empty(shape, dtype)
             with np.errstate(over="ignore", invalid="ignore"):  # `check_finite` tells it, with its place
-                for block in self._blocks(first, last):
+                for block in self._blocks(first, last, n_rows, dtype):
                     write_term(block, term)
                     np.add(total, term, out=total)
 
@@ -57,8 +70,22 @@ class DenseQueries(CentredQueries):
 
     def moments(self) -> Moments:
         """The Gram matrix of [X̂ ŷ] has both."""
+        return self._moments(_ROWS_PER_BLOCK, np.float64)
+
+    @property
+    def are_worth_rounding(self) -> bool:
+        """Whether there are many columns, of float32 numbers."""
+        return self.x.dtype == np.float32 and self.n_features >= _COLUMNS_WORTH_SINGLE
+
+    def rough_moments(self) -> Moments:
+        """Of many float32 columns: blocks are centred in float64, multiplied in float32, and added up in float64."""
+        return self._moments(_SINGLE_ROWS_PER_BLOCK, np.float32) if self.are_worth_rounding else self.moments()
+
+    def _moments(self, n_rows: int, dtype: npt.DTypeLike) -> Moments:
         n = self.n_features
-        sums = self._sum_over_blocks((n + 1, n + 1), lambda block, out: np.matmul(block.T, block, out=out))
+        sums = self._sum_over_blocks(
+            (n + 1, n + 1), lambda block, out: np.matmul(block.T, block, out=out), n_rows, dtype
+        )
         self.check_finite(sums)
         return Moments(sums[:n, :n].copy(), sums[:n, n].copy())
 

@@ -67,6 +67,30 @@ class CentredSums:
         moments: Moments = self.engine.sum(_moments)
         return moments
 
+    def rough_moments(self) -> tuple[Moments, bool]:
+        """The same, of float32 products where that is far faster and exact ones are not known; and whether it is."""
+        if "_summed_moments" not in self.__dict__:
+            moments, n_rough = self._rough_moments
+            if n_rough:
+                return moments, True
+            self._summed_moments = moments
+        return self._summed_moments, False
+
+    @cached_property
+    def _rough_moments(self) -> tuple[Moments, int]:
+        """And how many parts rounded."""
+        found: tuple[Moments, int] = self.engine.sum(_rough_moments)
+        return found
+
+    def rough_moments_of_folds(self, fold_of: npt.NDArray[np.intp]) -> list[Moments]:
+        """Those of the queries of each fold, in one pass; ``fold_of`` are the folds of queries, counted from 0.
+
+        Their sum serves as the moments of all queries, if these are not known.
+        """
+        folds, n_rough = self.engine.sum(_rough_moments_of_folds, fold_of)
+        self.__dict__.setdefault("_rough_moments", (sum_of_moments(*folds), n_rough))
+        return list(folds)
+
     def residual_products(self, weights: Array) -> Array:
         """X̂ᵀ(ŷ − X̂w) for every column w of ``weights``, from the data themselves."""
         products: Array = self.engine.sum(residual_products_step, weights)
@@ -174,6 +198,20 @@ def _norms(part: Part) -> Array:
 
 def _moments(part: Part) -> Moments:
     return part.centred.moments()
+
+
+def _rough_moments(part: Part) -> tuple[Moments, int]:
+    return part.centred.rough_moments(), int(part.centred.are_worth_rounding)
+
+
+def _rough_moments_of_folds(part: Part, fold_of: npt.NDArray[np.intp]) -> tuple[tuple[Moments, ...], int]:
+    n, own = part.n_features, fold_of[part.first_query : part.first_query + part.n_queries]
+    folds = [Moments(np.zeros((n, n)), np.zeros(n))] * (int(fold_of.max()) + 1)
+    for fold in np.unique(own).tolist():
+        some = Part(part.queries[own == fold])
+        folds[fold] = some.centred.rough_moments()
+        some.release()
+    return tuple(folds), int(part.centred.are_worth_rounding)
 
 
 def _moments_and_norms(part: Part) -> tuple[Moments, list[Array]]:

@@ -82,6 +82,10 @@ class PooledSums(CentredSums):
         self._groups = total.groups
         return total.moments()
 
+    def rough_moments(self) -> tuple[Moments, bool]:
+        """As exact as the others."""
+        return self.moments(), False
+
     def moments_without(self, which: Sequence[int]) -> list[Moments]:
         """Those of all documents but those of one query, for each of some queries, in one pass."""
         others: list[_Pooled] = []

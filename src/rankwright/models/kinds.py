@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankwright.models.linear_model import LinearModel
+from rankwright.models.mapped_model import MappedModel
 from rankwright.models.model import Model
 from rankwright.models.stump_model import StumpModel
 from rankwright.models.terms_model import TermsModel
@@ -10,6 +11,7 @@ from rankwright.models.tree_model import TreeModel
 
 # By the field that tells them: a file is of the first kind whose field it has.
 KINDS: dict[str, type[Model]] = {
+    "map": MappedModel,
     "stumps": StumpModel,
     "terms": TermsModel,
     "trees": TreeModel,

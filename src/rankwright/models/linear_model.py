@@ -32,7 +32,7 @@ _LINEAR_FIELDS = ("intercept", "weights")
 # beyond that so many for each one that has a weight.
 _FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = MOST_FEATURES, 2**24, 1000
 _ROUNDING = 1e-9  # of the heights of a quantile transform
-_FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
+FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
 
 
 class LinearScorer(Scorer):
@@ -159,7 +159,7 @@ class LinearModel(Model, LinearScorer):
         if by is not None:
             told["standardisation"] = _listed(columns, *by)
         elif not formula.is_plain:
-            told |= {"transforms": _transforms(formula), **_missing(formula)}
+            told |= {"transforms": listed_transforms(formula.transforms), **_missing(formula)}
         excess = _excess_of_features(self.n_features_in_, len(columns), is_plain=len(told) == len(_LINEAR_FIELDS))
         if excess is not None:
             raise ParameterError(f"ranker: {excess}")
@@ -183,7 +183,11 @@ class LinearModel(Model, LinearScorer):
         formula = Formula(
             file.spread(weights),
             file.number(file.content["intercept"], "intercept"),
-            *((_read_transforms(file), *_read_missing(file)) if "transforms" in file.content else ()),
+            *(
+                (read_transforms(file, file.content["transforms"]), *_read_missing(file))
+                if "transforms" in file.content
+                else ()
+            ),
         )
         by = _read_standardisation(file) if "standardisation" in file.content else None
         return cls.of(formula, standardisation=by, **told)
@@ -221,11 +225,11 @@ def _listed(columns: Columns, *numbers: Array) -> list[tuple[Any, ...]]:
     return list(zip((columns + 1).tolist(), *lists, strict=True))
 
 
-def _transforms(formula: Formula) -> list[list[Any]]:
+def listed_transforms(transforms: Transforms) -> list[list[Any]]:
     """Feature, the name of its transform, and its numbers; also of features without a weight, which bounds go by."""
     return [
         [column + 1, one.name, *([one.unit] if isinstance(one, Log) else [list(one.knots), list(one.heights)])]
-        for column, one in sorted(formula.transforms.items())
+        for column, one in sorted(transforms.items())
     ]
 
 
@@ -258,19 +262,22 @@ def _read_missing(file: ModelReader) -> tuple[Filling | None, Array | None]:
     by = file.content["filling"]
     if by is None and not file.listed("missing", "of [feature, value, score]"):
         return None, None
-    if not isinstance(by, str) or by not in _FILLINGS:
-        file.refuse(f"filling must be one of {', '.join(_FILLINGS)}, or null if missing is empty, not {file.shown(by)}")
+    if not isinstance(by, str) or by not in FILLINGS:
+        file.refuse(f"filling must be one of {', '.join(FILLINGS)}, or null if missing is empty, not {file.shown(by)}")
     values: dict[int, float] = {}
     scores: dict[int, float] = {}
     for _, feature, (value, score) in file.entries("missing", ("value", "score")):
         values[feature], scores[feature] = value, score
-    return Filling(file.spread(values), _FILLINGS[by]), file.spread(scores)
+    return Filling(file.spread(values), FILLINGS[by]), file.spread(scores)
 
 
-def _read_transforms(file: ModelReader) -> dict[int, Transform]:
+def read_transforms(file: ModelReader, entries: Any, name: str = "transforms") -> dict[int, Transform]:
+    """Transforms by column, of the entries of a field."""
+    if not isinstance(entries, list):
+        file.refuse(f"{name} must be a list of [feature, name, numbers …]")
     transforms: dict[int, Transform] = {}
-    for position, entry in enumerate(file.listed("transforms", "of [feature, name, numbers …]"), start=1):
-        what = f"transforms, entry {position}"
+    for position, entry in enumerate(entries, start=1):
+        what = f"{name}, entry {position}"
         if not isinstance(entry, list) or len(entry) < 2:
             file.refuse(f"{what} must be a list [feature, name, numbers …]")
         column = file.feature(entry[0], what) - 1

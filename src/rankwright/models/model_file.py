@@ -98,9 +98,15 @@ def _checked_training(training: Any) -> Any:
 
 
 def _field_text(value: Any, *, by_line: bool) -> str:
-    """JSON; what has been learned with a line for each entry, such as a weight or a stump."""
+    """JSON; what has been learned with a line for each entry, such as a weight, a stump or an array of a map."""
     if by_line and isinstance(value, list) and value:
         return "[\n    " + ",\n    ".join(map(json.dumps, value)) + "\n  ]"
+    if by_line and isinstance(value, dict):
+        return (
+            "{\n    "
+            + ",\n    ".join(f"{json.dumps(name)}: {json.dumps(own)}" for name, own in value.items())
+            + "\n  }"
+        )
     return json.dumps(value, indent=2, allow_nan=False).replace("\n", "\n  ")
 
 
@@ -110,7 +116,8 @@ def _field_text(value: Any, *, by_line: bool) -> str:
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file; a :class:`ParseError` names the file and what is wrong with it.
 
-    A file of `RankBoost` is read as a `StumpModel`, all others as a `LinearModel`.
+    A file of `RankBoost` is read as a `StumpModel`, one of a `MappedRanker` as a `MappedModel`, and those of linear
+    rankers as a `LinearModel`.
 
     >>> import rankwright as rw
     >>> queries = rw.datasets.make_queries(n_queries=20, seed=0).queries

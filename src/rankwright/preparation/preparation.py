@@ -154,10 +154,19 @@ def prepare(
 
 
 def unscaled_preparation(
-    queries: AnyQueries, *, missing: MissingName = "mean", transform: TransformName = "none", others_miss: bool = False
+    queries: AnyQueries,
+    *,
+    missing: MissingName = "mean",
+    transform: TransformName = "none",
+    transforms: Transforms | None = None,
+    others_miss: bool = False,
 ) -> Preparation:
-    """How to prepare the features of these queries without scaling them, as `prepare` does."""
-    transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
+    """How to prepare the features of these queries without scaling them, as `prepare` does.
+
+    ``transforms`` are those of features by column, instead of one for all that have heavy tails.
+    """
+    if transforms is None:
+        transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
     filling, indicated = None, np.zeros(0, np.intp)
     if others_miss or some_missing(queries):
         counts, sums, within = engine_of(queries).sum(_known, transforms, queries.n_documents)

@@ -21,13 +21,14 @@ from rankwright.models.scorer import Scorer
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import MISSING, MissingName
 from rankwright.preparation.preparation import Preparation, unscaled_preparation
-from rankwright.rankers.first_look import first_look
+from rankwright.rankers.first_look import FirstLook, first_look
 
 
 class Ranker(Scorer):
     """A scikit-learn estimator that learns to score documents; ``qid`` names the query of each row."""
 
     _takes_powers = False  # of features, so that they must not be too large
+    _known_look: FirstLook | None = None  # at features that the columns it is given were made of
 
     def _training_queries(
         self, X: Any, y: Any, qid: Any, group: Any = None, *, reset: bool = True, are_all: bool = True
@@ -40,7 +41,7 @@ class Ranker(Scorer):
         queries = self._given_queries(X, y, qid, group, reset=reset)
         if isinstance(queries, Queries) and queries is not X:
             warn_of_one_query(queries)
-        look = first_look(queries, takes_powers=self._takes_powers)
+        look = self._known_look or first_look(queries, takes_powers=self._takes_powers)
         self._n_training_queries = queries.n_queries
         before = [] if reset else self._seen_queries["train"]
         self._seen_queries = {"train": [*before, look.fingerprints], "valid": []}
@@ -77,7 +78,8 @@ class Ranker(Scorer):
         check_noted_features(self, valid, "valid", "the training data")
         if valid.n_documents == 0:
             raise DataError("valid has no documents to judge rankers by: give it some queries, or leave it out")
-        self._seen_queries["valid"] += each_part(valid, self._checked_fingerprints)
+        if self._known_look is None:
+            self._seen_queries["valid"] += each_part(valid, self._checked_fingerprints)
         return self._prepared(valid)
 
     def _checked_fingerprints(self, valid: Queries) -> Fingerprints:

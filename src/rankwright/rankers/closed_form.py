@@ -6,15 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
+from rankwright.checks import check_whole
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import convention_of
 from rankwright.preparation.missing import MissingName
 from rankwright.rankers.alpha_path import ALPHAS, AlphaPath, choose_alpha
 from rankwright.rankers.base import LinearRanker, Ranker
-from rankwright.selection.judging import Judge
+from rankwright.selection.judging import Judge, splits_of
 from rankwright.selection.search import Rule, Search, checked_alphas, checked_rule, given_alphas, optional_measures
 from rankwright.types import Array
 
@@ -37,6 +39,13 @@ class ClosedForm(ABC):
         """What measures say of these scores, queries × λ × measures."""
         judgments = self.queries.judgments
         return judge.values_of_scores(self.held_out_scores(alphas), judgments.run(0, judgments.n_queries))
+
+    def folded_values(self, alphas: Array, judge: Judge, n_folds: int) -> Array:
+        """The same of each query by the ranker trained without the fold that it is in."""
+        values = np.empty((self.queries.n_queries, len(alphas), len(judge.measures)))
+        for split in splits_of(self.queries, n_folds):
+            values[split.is_judged] = judge.values(split.judged, type(self)(split.train).weights(alphas))
+        return values
 
 
 class ClosedFormRanker(Ranker):
@@ -61,23 +70,32 @@ class ClosedFormRanker(Ranker):
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
+        self._check_parameters()
         if len(alphas) > 1 and not measures:
             raise ParameterError("measures: name the one that alpha is to be chosen by")
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         solution, judge = self._closed_form(queries), Judge(measures, convention)
+        left_out: dict[str, Any] = {}
+        if held_out is None and len(alphas) > 1:
+            check_can_be_left_out(queries)
+            kind, values = self._left_out_values(solution, alphas, judge)
+            left_out = {kind: judge.estimates(values)}
         weights = solution.weights(alphas)
-        path = AlphaPath(alphas, weights)
+        path = AlphaPath(alphas, weights, **left_out)
         if held_out is not None:
             values = self._values(held_out, weights, judge)
             path.valid.update(judge.estimates(values))
-        elif len(alphas) > 1:
-            check_can_be_left_out(queries)
-            values = solution.held_out_values(alphas, judge)
-            path.lqo.update(judge.estimates(values))
-        chosen = choose_alpha(alphas, values, path.valid or path.lqo, rule) if len(alphas) > 1 else 0
+        chosen = choose_alpha(alphas, values, path.valid or path.lqo or path.folds, rule) if len(alphas) > 1 else 0
         self.alpha_, self.path_ = float(alphas[chosen]), path
         self._keep(weights[chosen].copy(), solution)
         return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that a ranker of one kind has beyond those of all."""
+
+    def _left_out_values(self, solution: ClosedForm, alphas: Array, judge: Judge) -> tuple[str, Array]:
+        """How queries are left out, by the name that the path has for it, and what measures say of them."""
+        return "lqo", solution.held_out_values(alphas, judge)
 
     @abstractmethod
     def _closed_form(self, queries: AnyQueries) -> Any:
@@ -116,13 +134,24 @@ class LinearClosedFormRanker(ClosedFormRanker, LinearRanker):
         measures: Any = "ndcg@10",
         convention: Any = "default",
         rule: Rule = "best",
+        folds: int | None = None,
         missing: MissingName = "mean",
     ) -> None:
         self.alpha = alpha
         self.measures = measures
         self.convention = convention
         self.rule = rule
+        self.folds = folds
         self.missing = missing
+
+    def _check_parameters(self) -> None:
+        if self.folds is not None:
+            check_whole("folds", self.folds, 2, or_else="None")
+
+    def _left_out_values(self, solution: ClosedForm, alphas: Array, judge: Judge) -> tuple[str, Array]:
+        if self.folds is None:
+            return super()._left_out_values(solution, alphas, judge)
+        return "folds", solution.folded_values(alphas, judge, self.folds)
 
     def _values(self, queries: AnyQueries, weights: Array, judge: Judge) -> Array:
         return judge.values(queries, weights)

@@ -142,12 +142,12 @@ class _Solution(ClosedForm):
         data, centred_matrix = self._data, doubly_centred(self._matrix, self._data.centre)
         try:
             systems = ShiftedSystems(centred_matrix, alphas)
+            dual = systems.solve(data.target)
         except NotPositiveDefinite:
             raise ParameterError(
                 f"kernel {self._kernel!r} is not positive semidefinite on these documents: choose another, or other "
                 "parameters of it"
             ) from None
-        dual = systems.solve(data.target)
         dual += systems.solve(data.target[:, None] - centred_matrix @ dual - dual * alphas)
         return np.stack([self.queries.grouping.scatter(row) for row in data.centre(dual).T])
 

@@ -29,8 +29,8 @@ class RegressionRanker(LinearClosedFormRanker):
 
     Parameters
     ----------
-    alpha, measures, convention, rule, missing
-        As in `RankRLS`.
+    alpha, measures, convention, rule, folds, missing
+        As in `RankRLS`; with ``folds`` it is trained again without each of them.
 
     Attributes
     ----------

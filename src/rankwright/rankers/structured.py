@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwright.checks import check_choice
 from rankwright.engines.engine import Engine
 from rankwright.errors import DataError, ParameterError
 from rankwright.evaluation.tables import regularisation
@@ -19,7 +20,10 @@ from rankwright.machine.blas import one_thread_per_call
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
 from rankwright.progress import Tell, part_of
+from rankwright.rankers.closed_form import LinearClosedFormRanker
+from rankwright.rankers.first_look import FirstLook
 from rankwright.rankers.path_ranker import PathRanker, Task, Watch
+from rankwright.rankers.rankrls import RankRLS, folds_worth
 from rankwright.rankers.regression import RegressionRanker
 from rankwright.selection.search import Rule, Search, optional_measures, search
 from rankwright.solvers.cutting_plane import TRICKS, Trick
@@ -73,8 +77,9 @@ class StructuredRanker(PathRanker):
     rescale : "margin" or "slack"
         Slack rescaling asks for a margin of 1 from every ranking and multiplies the violation by Δ. The most violating
         ranking is then found by a search that need not find the best one; ``argmax_gap_`` tells how far off it can be.
-    center : array, optional
-        w₀, the weights to stay near. By default 0, or for the tight bound those of a regression on the grades.
+    center : array or "rankrls", optional
+        w₀, the weights to stay near: numbers, or those that `RankRLS` learns from the same queries. By default 0, or
+        for the tight bound those of a regression on the grades.
     tricks : names of what the cutting-plane solver does to be fast
         "hot-start", "drop-inactive", "inexact" and "single-update" (section 3.2 of the paper); all by default.
     tol : float
@@ -181,6 +186,8 @@ class StructuredRanker(PathRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         is_several = isinstance(self.tricks, Collection) and not isinstance(self.tricks, str)
+        if self._is_near_rankrls:
+            check_choice("center", self.center, ("rankrls",), or_else="numbers")
         if not is_several or not all(trick in TRICKS for trick in self.tricks):
             raise ParameterError(f"tricks must be some of {', '.join(map(repr, TRICKS))}, not {self.tricks!r}")
 
@@ -191,9 +198,18 @@ class StructuredRanker(PathRanker):
 
     def _centred(self, task: Task) -> Task:
         """The task with w₀ of its own queries: a part of them must not know the grades of the others."""
+        if self._is_near_rankrls:
+            return replace(task, center=_rankrls(task))
         if self.bound == "convex" or self.center is not None:
             return task
         return replace(task, center=_regression(task))
+
+    @property
+    def _is_near_rankrls(self) -> bool:
+        return isinstance(self.center, str)
+
+    def _center(self, n_columns: int) -> Array:
+        return np.zeros(n_columns) if self._is_near_rankrls else super()._center(n_columns)
 
     def _path(self, task: Task, engine: Engine, alphas: Array, progress: Tell | None) -> list[Solved]:
         """The solution for each λ, from the largest to the smallest; planes found for one serve for the next."""
@@ -291,7 +307,19 @@ class StructuredRanker(PathRanker):
 
 def _regression(task: Task) -> Array:
     """The weights of a regression on the grades, its λ chosen by the first of the measures; queries weigh alike."""
+    return _fitted_center(RegressionRanker(search()), task)
+
+
+def _rankrls(task: Task) -> Array:
+    """Those of RankRLS, rounded: their last digits depend on how the data are cut into parts."""
+    return (
+        _fitted_center(RankRLS(search(), folds=folds_worth(task.queries)), task).astype(np.float32).astype(np.float64)
+    )
+
+
+def _fitted_center(ranker: LinearClosedFormRanker, task: Task) -> Array:
     if task.valid is None and task.queries.n_queries < 2:
         raise DataError("center: the λ of its regression is chosen by leaving queries out, but there is only one")
-    ranker = RegressionRanker(alpha=search(), measures=task.measures[:1], convention=task.judge.convention)
+    ranker.set_params(measures=task.measures[:1], convention=task.judge.convention)
+    ranker._known_look = FirstLook(np.zeros(0, np.uint64), None, has_missing=False)  # who asks has looked
     return ranker.fit(task.queries, valid=task.valid).coef_

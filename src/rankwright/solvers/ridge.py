@@ -10,7 +10,7 @@ Large sparse data: conjugate gradients.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwright.data.centred import Moments
 from rankwright.engines.centred_sums import CentredSums
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.solvers.conjugate_gradient import shifted_conjugate_gradients
@@ -31,8 +32,17 @@ _MOST_FEATURES_OF_MATRIX = 4096
 # In matrices smaller than this, the threads of a BLAS spend more time waiting for each other than they save.
 _WORTH_MORE_THREADS = 1000
 
+# Factors of all λ are kept together up to so many numbers.
+_MOST_NUMBERS_KEPT = 1 << 25
+
 # An eigenvalue of a matrix with a diagonal of ones that is below minus this is negative indeed.
 _LARGEST_ROUNDING = 1e-8
+
+# Moments of float32 products serve if each correction takes off so much of the error, and few corrections are enough
+# for weights that are exact to this part of them: features of float32 are no more exact.
+_LARGEST_FACTOR = 0.1
+_MOST_CORRECTIONS = 4
+_LEAST_CORRECTION = 1e-7
 
 # The relative gradient that iteration must come to.
 _LARGEST_GRADIENT = 1e-8
@@ -57,12 +67,18 @@ class ShiftedSystems:
     """(M + λ_l I)⁻¹ applied to column l, for every l; M is positive semidefinite."""
 
     def __init__(self, matrix: Array, alphas: Array) -> None:
-        self._factors = [_factor(matrix, float(alpha)) for alpha in alphas]
+        self._matrix, self._alphas = matrix, [float(alpha) for alpha in alphas]
+        self._is_kept = matrix.size * len(self._alphas) <= _MOST_NUMBERS_KEPT
+        self._kept = [_factor(matrix, alpha) for alpha in self._alphas] if self._is_kept else []
 
     def solve(self, columns: Array) -> Array:
         """One solution for each column, each with its own λ; a single vector is the column of all of them."""
-        rows = columns.T if columns.ndim == 2 else [columns] * len(self._factors)
-        return np.stack([solve(row) for solve, row in zip(self._factors, rows, strict=True)], axis=1)
+        rows = columns.T if columns.ndim == 2 else [columns] * len(self._alphas)
+        return np.stack([solve(row) for solve, row in zip(self._factors(), rows, strict=True)], axis=1)
+
+    def _factors(self) -> Iterable[Callable[[Array], Array]]:
+        """Those of large matrices are made when they are asked for: together they may take more than the data."""
+        return self._kept if self._is_kept else (_factor(self._matrix, alpha) for alpha in self._alphas)
 
 
 def _factor(matrix: Array, alpha: float) -> Callable[[Array], Array]:
@@ -115,11 +131,38 @@ def warn_if_not_converged(path: RidgePath, alphas: Array) -> None:
 
 
 def _primal(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
-    moments = data.moments()
+    moments, are_rough = data.rough_moments()
+    if are_rough:
+        corrected = _corrected(data, moments, alphas)
+        if corrected is not None:
+            return corrected
+        moments = data.moments()
     systems = ShiftedSystems(moments.gram, alphas)
     weights = systems.solve(moments.products)
     gradient = data.residual_products(weights) - weights * alphas
     return weights + systems.solve(gradient), _relative(gradient, moments.products)
+
+
+def _corrected(data: CentredSums, moments: Moments, alphas: Array) -> tuple[Array, Array] | None:
+    """Weights from moments of float32 products, corrected by gradients in float64; None if that leads nowhere.
+
+    Each correction is smaller than the one before by the same factor, that of the first one to the weights. So what
+    is left behind one is known without another reading of the data.
+    """
+    systems = ShiftedSystems(moments.gram, alphas)
+    weights = systems.solve(moments.products)
+    factor = None
+    for _ in range(_MOST_CORRECTIONS):
+        gradient = data.residual_products(weights) - weights * alphas
+        correction = systems.solve(gradient)
+        weights += correction
+        share = np.linalg.norm(correction, axis=0) / np.maximum(np.linalg.norm(weights, axis=0), np.finfo(float).tiny)
+        factor = share if factor is None else factor
+        if not (factor <= _LARGEST_FACTOR).all():
+            return None
+        if (share * factor <= _LEAST_CORRECTION).all():
+            return weights, _relative(gradient, moments.products)
+    return None
 
 
 def _dual(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
