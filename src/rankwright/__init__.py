@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rankwright.fitting.fit import fit
     from rankwright.fitting.result import FitResult
     from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
+    from rankwright.maps.basis_map import BasisMap
     from rankwright.maps.kernel_map import KernelMap
     from rankwright.measures import (
         AP,
@@ -101,6 +102,7 @@ _NAMES = {
     "rankwright.export": ("export_model",),
     "rankwright.fitting.fit": ("fit",),
     "rankwright.fitting.result": ("FitResult",),
+    "rankwright.maps.basis_map": ("BasisMap",),
     "rankwright.maps.kernel_map": ("KernelMap",),
     "rankwright.measures": (
         "AP",
@@ -153,6 +155,7 @@ __all__ = [
     "MEASURES",
     "RR",
     "WPD",
+    "BasisMap",
     "BasisRanker",
     "Comparison",
     "Convention",

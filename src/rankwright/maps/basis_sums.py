@@ -229,7 +229,7 @@ def rows_of(part: Part, begin: int, end: int) -> Array:
 
 def made_of(part: Part, basis: Basis) -> Array:
     """The columns of a part's documents, which stand query by query."""
-    return basis.columns(rows_of(part, 0, part.n_documents))
+    return basis.columns(rows_of(part, 0, part.n_documents), dtype=np.float64)
 
 
 def _centred_column(part: Part, basis: Basis) -> Array:
