@@ -25,7 +25,10 @@ def basis_of(queries: AnyQueries, hinges: int, products: bool, logarithms: bool)
     """The columns that tell documents of these queries apart; an error says if there are none."""
     basis = fitted_basis(queries, hinges=hinges, products=products, logarithms=logarithms)
     if basis.n_columns == 0:
-        raise DataError("no feature differs between documents of the same query, so there is nothing to rank by")
+        raise DataError(
+            "no feature differs between documents of the same query, so there is nothing to rank by "
+            f"(n_queries={queries.n_queries}, n_samples={queries.n_documents})"
+        )
     return basis
 
 

@@ -50,10 +50,10 @@ class Factor:
         if self.kind == "missing":
             return f"missing({name})"
         if self.kind == "log":
-            return f"log(1 + {name})" if self.number == 1 else f"log(1 + {name} / {self.number:.6g})"
+            return f"log(1 + {name})" if self.number == 1 else f"log(1 + {name} / {self.number:.12g})"
         if self.kind == "below":
-            return f"max(0, {self.number:.6g} − {name})"
-        inner = name if not self.number else f"{name} {'−' if self.number > 0 else '+'} {abs(self.number):.6g}"
+            return f"max(0, {self.number:.12g} − {name})"
+        inner = name if not self.number else f"{name} {'−' if self.number > 0 else '+'} {abs(self.number):.12g}"
         if self.kind == "above":
             return f"max(0, {inner})"
         return f"({inner})" if self.number else name
