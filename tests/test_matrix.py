@@ -35,6 +35,7 @@ RANKERS = {
     "StructuredRanker": rw.StructuredRanker("ndcg@10", 0.1, tol=1e-8),
     "RegressionRanker": rw.RegressionRanker(0.5),
     "RankBoost": rw.RankBoost(12),
+    "BasisRanker": rw.BasisRanker(n_terms=4, hinges=2),
 }
 NAMES = ["bm25", 'title "tf"', "path/length", "constant", "age", "links"]
 
@@ -140,7 +141,14 @@ REFUSALS = [
     ("KernelRankRLS|RankBoost", "missing(, (float32|CSR|named|scaled))?", ".*", rw.DataError, "the value is nan"),
     ("KernelRankRLS", ".*", "save|load|SQL|Python", rw.ParameterError, "a kernel ranker needs its training data"),
     ("KernelRankRLS", ".*", "explain", rw.ParameterError, "ranker must be a linear one, such as RankSVM, or RankBoost"),
-    ("KernelRankRLS|RankBoost", ".*", "bounds", rw.ParameterError, "the bounds are for classes of linear functions"),
+    (
+        "KernelRankRLS|RankBoost|BasisRanker",
+        ".*",
+        "bounds",
+        rw.ParameterError,
+        "the bounds are for classes of linear functions",
+    ),
+    ("BasisRanker", "(.*, )?scaled.*", "save|load", rw.ParameterError, "BasisRanker computes hinges and products"),
     ("RankBoost", "scaled.*", "save|load", rw.ParameterError, "RankBoost compares features with thresholds, whatever"),
 ]
 
@@ -176,7 +184,9 @@ class Trained:
         seen = self.x if self.scaler is None and preparation is None else matrix(train, train)
         self.columns = filled(seen, train.qid) if np.isnan(seen).any() else seen
         self.scale = np.ones(self.columns.shape[1])
-        self.scores = by_formula(self.ranker, self.columns)
+        self.scores = (
+            by_terms(self.ranker, seen) if hasattr(self.ranker, "terms_") else by_formula(self.ranker, self.columns)
+        )
         is_exact = (self.scaler is None and preparation is None) or train.X.dtype == np.float64
         self.rounding = 1e-10 if is_exact else 1e-5
         if self.scaler is not None:
@@ -235,6 +245,28 @@ def by_formula(ranker: Any, x: np.ndarray) -> np.ndarray:
     return np.exp(-ranker.gamma * ((x[:, None] - known) ** 2).sum(axis=2)) @ ranker.dual_coef_
 
 
+def by_terms(ranker: Any, x: np.ndarray) -> np.ndarray:
+    """Each term written out, with means in place of missing values."""
+    known = np.array([np.mean(column[~np.isnan(column)]) if (~np.isnan(column)).any() else 0.0 for column in x.T])
+    full, total = np.where(np.isnan(x), known, x), np.zeros(len(x))
+    for term in ranker.terms_.terms:
+        value = np.full(len(x), term.weight)
+        for factor in term.factors:
+            own, t = full[:, factor.column], factor.number
+            value = (
+                value
+                * {
+                    "value": own - t,
+                    "above": (own - t) * (own > t),
+                    "below": (t - own) * (own < t),
+                    "log": np.sign(own) * np.log(1 + np.abs(own) / (abs(t) or 1)),
+                    "missing": np.isnan(x[:, factor.column]) * 1.0,
+                }[factor.kind]
+            )
+        total += value
+    return total
+
+
 def saved_and_loaded(ranker: Any, scaler: Any) -> Any:
     with TemporaryDirectory() as folder:
         rw.save_model(ranker, Path(folder) / "model.json", scaler=scaler)
@@ -288,7 +320,7 @@ def explain(case: Trained) -> None:
         case.check(scores, [document.row for document in told.documents])
         atol = 1e-9 * np.ptp(case.scores)
         np.testing.assert_allclose(told.contributions.sum(axis=1), scores - scores.mean(), rtol=0, atol=atol)
-        assert set(told.features) | set(told.unused_features) == set(told_names(case))
+        assert set(told.used_features) | set(told.unused_features) == set(told_names(case))
 
 
 def told_names(case: Trained) -> list[str]:

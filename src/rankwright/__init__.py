@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rankwright.fitting.fit import fit
     from rankwright.fitting.result import FitResult
     from rankwright.judgments.supervision import FullRanking, Grades, PreferenceGraph
+    from rankwright.maps.basis_map import BasisMap
     from rankwright.maps.kernel_map import KernelMap
     from rankwright.measures import (
         AP,
@@ -109,6 +110,7 @@ _NAMES = {
     "rankwright.export": ("export_model",),
     "rankwright.fitting.fit": ("fit",),
     "rankwright.fitting.result": ("FitResult",),
+    "rankwright.maps.basis_map": ("BasisMap",),
     "rankwright.maps.kernel_map": ("KernelMap",),
     "rankwright.measures": (
         "AP",
@@ -163,6 +165,7 @@ __all__ = [
     "MEASURES",
     "RR",
     "WPD",
+    "BasisMap",
     "BasisRanker",
     "Comparison",
     "Convention",

@@ -33,8 +33,10 @@ RANKERS = [
     rw.OrderPreservingRanker(),
     rw.StructuredRanker("ndcg@2", measures="ndcg@10"),
     rw.RankBoost(n_rounds=3),
+    rw.BasisRanker(n_terms=1, hinges=2),
 ]
 SCALERS = [rw.QueryMinMaxScaler(), rw.GlobalStandardScaler(), rw.GlobalStandardScaler(with_mean=False)]
+MAPS = [rw.BasisMap(hinges=2)]
 
 
 def name_of(estimator):
@@ -53,6 +55,9 @@ _OF_ROW_WEIGHTS = dict.fromkeys(
 )
 EXCEPTIONS = {
     rw.GreedyRankRLS: {
+        "check_estimators_nan_inf": "predict does not look at features that were not selected: they need not be known"
+    },
+    rw.BasisRanker: {
         "check_estimators_nan_inf": "predict does not look at features that were not selected: they need not be known"
     },
     rw.RankSVM: _OF_ROW_WEIGHTS,
@@ -81,15 +86,15 @@ def exceptions_of(estimator):
     return next((EXCEPTIONS[kind] for kind in type(estimator).__mro__ if kind in EXCEPTIONS), {})
 
 
-IN_ONE_QUERY = [ranker for ranker in RANKERS if not isinstance(ranker, rw.GreedyRankRLS)]
+IN_ONE_QUERY = [ranker for ranker in RANKERS if not isinstance(ranker, rw.GreedyRankRLS | rw.BasisRanker)]
 IN_SEVERAL = [made(**ranker.get_params()) for made, ranker in zip(DEALT, RANKERS, strict=True)]
 
 
-IN_TWO_WAYS = ("DealtGreedyRankRLS", "DealtRankRLS", "DealtRankSVM")  # the others, dealt, take long
+IN_TWO_WAYS = ("DealtBasisRanker", "DealtGreedyRankRLS", "DealtRankRLS", "DealtRankSVM")  # the others, dealt, take long
 
 
 @parametrize_with_checks(
-    [*IN_ONE_QUERY, *(made for made in IN_SEVERAL if type(made).__name__ in IN_TWO_WAYS), *SCALERS],
+    [*IN_ONE_QUERY, *(made for made in IN_SEVERAL if type(made).__name__ in IN_TWO_WAYS), *SCALERS, *MAPS],
     expected_failed_checks=exceptions_of,
 )
 def test_scikit_learns_checks(estimator, check):

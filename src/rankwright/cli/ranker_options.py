@@ -21,6 +21,7 @@ RANKERS = {
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
     "kernel-map": "MappedRanker",
+    "basis": "BasisRanker",
 }
 
 # What kernel-map may train on its columns.
@@ -28,8 +29,8 @@ _BEHIND = ("rankrls", "ranksvm", "order-preserving", "structured", "regression")
 _MAP_OPTIONS = ("components", "kind", "gamma", "scaling", "behind")
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("components", "cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience")
+_PARAMETERS = {"max_features": "n_features", "terms": "n_terms", "rounds": "n_rounds", "thresholds": "n_thresholds"}
+_COUNTS = ("components", "cutoff", "max_features", "terms", "max_iter", "rounds", "thresholds", "patience")
 
 
 def ranker_options(
@@ -81,6 +82,8 @@ def ranker_options(
     max_features: int | None = option(
         "K", "greedy-rankrls: the largest number of features; by default 10, or all if fewer."
     ),
+    terms: int | None = option("K", "basis: the largest number of terms in the formula; by default 10."),
+    hinges: int | None = option("N", "basis: the number of knots of each feature; by default 8, and 0 for no hinges."),
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
     patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
@@ -104,27 +107,9 @@ def ranker_options(
 
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
-    from rankwright.rankers.greedy_rankrls import GreedyRankRLS
-    from rankwright.rankers.mapped import MappedRanker
-    from rankwright.rankers.order_preserving import OrderPreservingRanker
-    from rankwright.rankers.rankboost import RankBoost
-    from rankwright.rankers.rankrls import RankRLS
-    from rankwright.rankers.ranksvm import RankSVM
-    from rankwright.rankers.regression import RegressionRanker
-    from rankwright.rankers.structured import StructuredRanker
+    import rankwright
 
-    check_one_of(RANKERS, ranker=name)
-    classes = (
-        RankSVM,
-        OrderPreservingRanker,
-        RankRLS,
-        GreedyRankRLS,
-        RegressionRanker,
-        RankBoost,
-        StructuredRanker,
-        MappedRanker,
-    )
-    return dict(zip(RANKERS, classes, strict=True))[name]
+    return getattr(rankwright, RANKERS[name])
 
 
 def is_linear(ranker: str) -> bool:

@@ -20,10 +20,17 @@ from rankwright.cli.training_record import command_text, data_records, digests_o
 if TYPE_CHECKING:
     from rankwright.cli.training_report import TrainingReport
 
+# What is said of those that tell how far they are.
+_COUNTED = {
+    "greedy-rankrls": "selecting features",
+    "rankboost": "boosting",
+    "basis": "selecting terms",
+    "kernel-map": "training",
+}
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
-# Those that know how far they are, and what they are doing.
-_WITH_BAR = {"greedy-rankrls": "selecting features", "rankboost": "boosting", "kernel-map": "training"}
+
+_MOST_TERMS = 10
 
 
 @reads_data_anywhere
@@ -65,6 +72,7 @@ def train(
       rankwright train train.txt --valid vali.txt --measure ndcg@10,map --out model.json
       rankwright train train.txt --ranker rankrls --alpha 2^-5..2^5 --out model.json
       rankwright train train.parquet --ranker greedy-rankrls --max-features 20 --out model.json
+      rankwright train train.txt --ranker basis --terms 10 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
       rankwright train train.txt --ranker kernel-map --components 1500 --out model.json
     """
@@ -84,6 +92,8 @@ def train(
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(options["max_features"], read["train"], data) + 1)
         parameters |= {"n_features": search(*sizes), "tell": "deciding"}
+    if ranker == "basis":
+        parameters["n_terms"] = search(*range(1, parameters.get("n_terms", _MOST_TERMS) + 1))
     learner = ranker_class(ranker)(**parameters)
     on_valid = str(parse_measures(measures)[0]) if valid else None
     watching = _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose)
@@ -110,8 +120,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in _WITH_BAR:
-        with progress_bar(_WITH_BAR[ranker]) as progress:
+    if ranker in _COUNTED:
+        with progress_bar(_COUNTED[ranker]) as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)

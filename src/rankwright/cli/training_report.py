@@ -345,8 +345,49 @@ def _told(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+@dataclass(frozen=True, eq=False)
+class FormulaReport(TrainingReport):
+    """The same of a fitted `BasisRanker`, and its formula."""
+
+    @property
+    def _n_alphas(self) -> int:
+        return len(self.ranker.paths_)
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.terms_.used)
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        step = self.ranker.path_[len(self.ranker.terms_.terms) - 1]
+        return ("valid", step.valid) if step.valid else ("held-out", step.lqo)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        return [
+            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)} (regularisation λ)"),
+            ("terms", f"{len(ranker.terms_.terms):,}, selected from {ranker.n_candidates_:,}"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a term"),
+            ("formula", ranker.formula_text()),
+            ("passes", self._effort()),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "alpha": float(ranker.alpha_),
+            "alphas_tried": self._n_alphas,
+            "terms": len(ranker.terms_.terms),
+            "candidates": ranker.n_candidates_,
+            "features_used": self._features_used,
+            "formula": ranker.formula_text(),
+            "passes": int(ranker.passes_),
+        }
+
+
 def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
     """What to tell of a fitted ranker, trained on columns that a preparation made of features."""
+    if hasattr(ranker, "terms_"):
+        return FormulaReport(ranker, by)
     if hasattr(ranker, "stump_weights_"):
         return BoostingReport(ranker, by)
     if hasattr(ranker, "map_"):

@@ -15,6 +15,7 @@ from rankwright.errors import ParameterError
 from rankwright.evaluation.evaluation import evaluate, json_number
 from rankwright.explanation.given import (
     WANTED,
+    Parts,
     check_values,
     dense,
     grades_of,
@@ -27,7 +28,6 @@ from rankwright.explanation.given import (
     those_there_are,
 )
 from rankwright.explanation.moves import Moves, Places
-from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
 from rankwright.explanation.rise import RankedDocument, Rise, Why
@@ -82,15 +82,16 @@ def explain(
     parts = parts_of(model, x)
     names = names_of(model, queries)
     rows = np.flatnonzero(queries.qid == query.query_ids[0])
-    features = [names(column) for column in parts.columns.tolist()]
+    used = [names(column) for column in parts.columns.tolist()]
     values = dense(x, parts.columns)
-    check_values(values, parts.takes_missing, query, features, rows)
+    check_values(values, parts.takes_missing, query, used, rows)
     scores = scores_of(model, query)
     unused = np.setdiff1d(np.arange(x.shape[1]), parts.columns)
     return Explanation(
         query_id=query.grouping.query_id(0),
         ranker=model.ranker_,
-        features=tuple(features),
+        features=tuple(parts.names(names)),
+        used_features=tuple(used),
         unused_features=tuple(names(column) for column in unused.tolist()),
         measure=chosen,
         convention=rules,
@@ -111,11 +112,12 @@ class Explanation(Told):
     ----------
     query_id : which query
     ranker : the name of the class that was trained
-    features, unused_features : names of features that the model uses, and of those that cannot change any score
+    features : what scores are sums of: names of features, or terms of a formula
+    used_features, unused_features : names of features that the model uses, and of those that cannot change any score
     measure, convention, value : what the measure says of the query
     documents : by score
-    values, contributions : of each document, in that order, and each feature used: its value, and what it adds to the
-        score beyond the mean of the query, w_j (x_ij − x̄_j) or the same for stumps. Each row adds up to the score
+    values, contributions : of each document, in that order, and each of ``features``: its value, and what it adds to
+        the score beyond the mean of the query, w_j (x_ij − x̄_j) or the same for stumps. Each row adds up to the score
         minus the mean score.
     n_wrong_pairs, n_pairs : pairs that the supervision orders, and among them those whose better document is not
         scored above the worse
@@ -125,10 +127,11 @@ class Explanation(Told):
     query_id: Any
     ranker: str
     features: tuple[str, ...]
+    used_features: tuple[str, ...]
     unused_features: tuple[str, ...]
     measure: Measure
     convention: Convention
-    _parts: LinearParts | StumpParts
+    _parts: Parts
     _query: Queries
     _rows: Places
     _scores: Array
@@ -166,8 +169,8 @@ class Explanation(Told):
 
     @cached_property
     def values(self) -> Array:
-        """The features used, of each document by rank."""
-        return self._values[self._order]
+        """What scores are sums of, of each document by rank."""
+        return self._parts.shown(self._values)[self._order]
 
     @cached_property
     def contributions(self) -> Array:
@@ -217,7 +220,8 @@ class Explanation(Told):
         if other is None:
             return self._why(a, None, self.contributions[a], mean_of_known(self.values))
         b = self.find(other) - 1
-        return self._why(a, b, self._parts.between(self.values[a], self.values[b]), self.values[b])
+        own, others = self._values[self._order[a]], self._values[self._order[b]]
+        return self._why(a, b, self._parts.between(own, others), self.values[b])
 
     def _why(self, a: int, b: int | None, contributions: Array, other_values: Array) -> Why:
         other = None if b is None else self.documents[b]
@@ -249,6 +253,9 @@ class Explanation(Told):
             before=self.value,
             after=self._measured(_just_above(self._scores, place, passed.score)),
             why=self.why(passed.rank, risen.rank),
+            _features=self.used_features,
+            _values=self._values[place],
+            _passed=self._values[self._order[high]],
             _parts=self._parts,
             _of_query=self._of_query,
             _of_data=self._of_data,
@@ -264,7 +271,7 @@ class Explanation(Told):
 
     @cached_property
     def _of_query(self) -> Ranges:
-        columns = np.arange(len(self.features))
+        columns = np.arange(len(self.used_features))
         return ranges_of(self._values, self._query.grouping, columns)
 
     def find(self, document: int | str) -> int:

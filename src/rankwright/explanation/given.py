@@ -12,6 +12,7 @@ from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.explanation.moves import Places
 from rankwright.explanation.parts import LinearParts, StumpParts
+from rankwright.explanation.term_parts import TermParts
 from rankwright.judgments.grouping import plain_values
 from rankwright.judgments.supervision import FullRanking, Grades, Supervision
 from rankwright.measures.measure import Measure, one_measure
@@ -24,17 +25,21 @@ from rankwright.types import Array
 _MOST_IDS = 5
 
 
-WANTED = "ranker must be a linear one, such as RankSVM, or RankBoost"
+WANTED = "ranker must be a linear one, such as RankSVM, or RankBoost, or BasisRanker"
+
+Parts = LinearParts | StumpParts | TermParts
 
 
-def parts_of(model: Model, x: Any) -> LinearParts | StumpParts:
+def parts_of(model: Model, x: Any) -> Parts:
     """The parts of scores, of documents of one query; an error tells if scores are no sum over features."""
-    formula, stumps = model.formula(), model.stumps()
+    formula, stumps, terms = model.formula(), model.stumps(), model.terms()
     if formula is not None:
         by_query = formula.filling is not None and formula.filling.by_query
         return LinearParts(formula, _fill_of(formula, x), np.isnan(dense(x, formula.used)) if by_query else None)
     if stumps is not None:
         return StumpParts(*stumps, x.shape[1])
+    if terms is not None:
+        return TermParts(terms)
     raise not_wanted(WANTED, model)
 
 

@@ -5,6 +5,7 @@ Both kinds answer the same questions about documents, given as rows of the featu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -43,6 +44,14 @@ class LinearParts:
     def takes_missing(self) -> bool:
         """Whether a missing value has a score."""
         return self._fill is not None
+
+    def names(self, name_of: Callable[[int], str]) -> list[str]:
+        """Features are the parts."""
+        return [name_of(column) for column in self.columns.tolist()]
+
+    def shown(self, values: Array) -> Array:
+        """Features as they are."""
+        return values
 
     def from_mean(self, values: Array) -> Array:
         """g_j(x_ij) minus its mean over the rows: w_j (x_ij − x̄_j) where nothing is missing or transformed."""
@@ -206,6 +215,14 @@ class StumpParts:
         self._stumps = (np.searchsorted(self.columns, features) + len(self.columns) * ~here, thresholds, weights)
         self._steps = [_Steps(thresholds[features == j], weights[features == j]) for j in self.columns]
         self._rounding = _ROUNDING * float(np.abs(weights).sum())
+
+    def names(self, name_of: Callable[[int], str]) -> list[str]:
+        """Features are the parts."""
+        return [name_of(column) for column in self.columns.tolist()]
+
+    def shown(self, values: Array) -> Array:
+        """Features as they are."""
+        return values
 
     def from_mean(self, values: Array) -> Array:
         """g_j(x_ij) minus its mean over the rows."""

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwright.evaluation.evaluation import json_number
+from rankwright.explanation.given import Parts
 from rankwright.explanation.moves import Moves
-from rankwright.explanation.parts import LinearParts, StumpParts
 from rankwright.explanation.ranges import Ranges
 from rankwright.explanation.tables import Section, Told, rise_sections, why_sections
 from rankwright.measures.measure import Measure
@@ -155,7 +155,10 @@ class Rise(Told):
     before: float
     after: float
     why: Why
-    _parts: LinearParts | StumpParts
+    _features: tuple[str, ...]  # those that the model uses
+    _values: Array  # of the document
+    _passed: Array
+    _parts: Parts
     _of_query: Ranges
     _of_data: Ranges
     _rank_after: Callable[[Moves], int]
@@ -163,7 +166,7 @@ class Rise(Told):
     @cached_property
     def _single(self) -> Moves:
         """Moves that suffice alone: within what has been seen first, and the shorter first."""
-        moves = self._parts.single_moves(self.why.other_values, self.why.values, self.gap)
+        moves = self._parts.single_moves(self._values, self._passed, self.gap)
         distance = np.abs(moves.in_spreads(self._of_data.spread))
         return moves.take(np.lexsort((distance, self._seen(moves) == 2)))
 
@@ -180,8 +183,13 @@ class Rise(Told):
         return self._changes(self._single)
 
     @cached_property
-    def _joint(self) -> Moves:
-        return self._parts.joint_moves(self.why.other_values, self.why.values, self.gap, self._of_data.spread)
+    def _joint(self) -> Moves | None:
+        return self._parts.joint_moves(self._values, self._passed, self.gap, self._of_data.spread)
+
+    @property
+    def knows_joint(self) -> bool:
+        """Whether changes of several features together are known: not if terms of a formula share features."""
+        return self._joint is not None
 
     @cached_property
     def joint(self) -> tuple[Change, ...]:
@@ -190,6 +198,8 @@ class Rise(Told):
         Features that are the same for all documents of every query stay as they are.
         """
         moves = self._joint
+        if moves is None:
+            return ()
         by_size = np.argsort(-np.abs(moves.in_spreads(self._of_data.spread)), kind="stable")
         rank = self._rank_after(moves)
         return self._changes(moves.take(by_size), [rank] * len(moves))
@@ -209,8 +219,8 @@ class Rise(Told):
             ranks = [self._rank_after(moves.take(np.array([move]))) for move in range(len(moves))]
         words: tuple[Seen, ...] = ("query", "data", "never")
         columns = (
-            [self.why.features[place] for place in moves.places.tolist()],
-            self.why.other_values[moves.places].tolist(),
+            [self._features[place] for place in moves.places.tolist()],
+            self._values[moves.places].tolist(),
             moves.bounds.tolist(),
             moves.inclusive.tolist(),
             moves.untils.tolist(),

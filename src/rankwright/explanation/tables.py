@@ -121,7 +121,7 @@ def explanation_sections(explanation: Explanation, top: int = _TOP) -> list[Sect
 
 def _headline(explanation: Explanation) -> str:
     m, unused = len(explanation.documents), len(explanation.unused_features)
-    used = f"{len(explanation.features):,} of {len(explanation.features) + unused:,} features used"
+    used = f"{len(explanation.used_features):,} of {len(explanation.used_features) + unused:,} features used"
     documents = f"{m:,} document{'s' * (m != 1)}"
     value = f"{explanation.measure} {_measured(explanation.value)}"
     return f"query {explanation.query_id!r}: {documents}, {value}, ranked by {explanation.ranker}, {used}"
@@ -242,7 +242,8 @@ def why_sections(why: Why, top: int = _TOP) -> list[Section]:
 
 def rise_sections(rise: Rise, top: int = _TOP) -> list[Section]:
     """What is missing, why, and what would do: one feature, or several together."""
-    return [Section(_rise_headline(rise)), *why_sections(rise.why, top), _single(rise, top), _joint(rise, top)]
+    joint = [_joint(rise, top)] if rise.knows_joint else []
+    return [Section(_rise_headline(rise)), *why_sections(rise.why, top), _single(rise, top), *joint]
 
 
 def _rise_headline(rise: Rise) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Term
+from rankwright.export.content import Linear
 
 _LARGEST = float(np.finfo(np.float32).max)
 _OTHERS = "SQL, Vespa, ONNX and Python can"
@@ -29,7 +29,7 @@ def check_weights_suffice(content: Linear, to: str, where: str) -> None:
             )
     refuse_query_means(content, to)
     if content.missing:
-        _tell_defaults(content.terms(), to, where)
+        tell_defaults({term.feature.name: term.default for term in content.terms()}, to, where)
 
 
 def refuse_query_means(content: Linear, to: str) -> None:
@@ -41,8 +41,9 @@ def refuse_query_means(content: Linear, to: str) -> None:
         )
 
 
-def _tell_defaults(terms: Sequence[Term], to: str, where: str) -> None:
-    told = ", ".join(f"{term.feature.name} {term.default:.9g}" for term in terms)
+def tell_defaults(defaults: Mapping[str, float], to: str, where: str) -> None:
+    """Warn that features need these defaults, by name, and where they are given."""
+    told = ", ".join(f"{name} {default:.9g}" for name, default in defaults.items())
     warnings.warn(
         f"a model of {to} has no place for missing values: give each feature that may be missing its default value "
         f"in its own definition ({where}): {told}",

@@ -17,13 +17,17 @@ from rankwright.errors import ParameterError
 from rankwright.export.content import Content, Linear, Stumps, check_text
 from rankwright.export.elasticsearch import to_elasticsearch
 from rankwright.export.engine_defaults import check_weights_suffice
+from rankwright.export.expressions import to_lucene, to_painless, to_solr_function
 from rankwright.export.forms import content_of
 from rankwright.export.maps import Mapped, mapped_to_onnx, mapped_to_python
 from rankwright.export.onnx_file import to_onnx
+from rankwright.export.onnx_terms import terms_to_onnx
 from rankwright.export.python_file import to_python
 from rankwright.export.ranklib import to_ranklib
 from rankwright.export.solr import to_solr
 from rankwright.export.sql import to_sql
+from rankwright.export.terms import TermSum
+from rankwright.export.terms_targets import terms_to_python, terms_to_sql, terms_to_vespa
 from rankwright.export.tree_engines import trees_to_elasticsearch, trees_to_ranklib, trees_to_solr
 from rankwright.export.tree_expressions import trees_to_python, trees_to_sql, trees_to_vespa
 from rankwright.export.tree_onnx import trees_to_onnx
@@ -69,6 +73,7 @@ TARGETS: dict[str, Target] = {
         {
             Linear: to_vespa,
             Stumps: to_vespa,
+            TermSum: terms_to_vespa,
             Trees: trees_to_vespa,
         },
         ("name",),
@@ -78,6 +83,7 @@ TARGETS: dict[str, Target] = {
         {
             Linear: to_sql,
             Stumps: to_sql,
+            TermSum: terms_to_sql,
             Trees: trees_to_sql,
         },
         ("table", "dialect", "nulls", "query_column"),
@@ -86,6 +92,7 @@ TARGETS: dict[str, Target] = {
         {
             Linear: to_onnx,
             Stumps: to_onnx,
+            TermSum: terms_to_onnx,
             Trees: trees_to_onnx,
             Mapped: mapped_to_onnx,
         },
@@ -104,11 +111,15 @@ TARGETS: dict[str, Target] = {
         {
             Linear: to_python,
             Stumps: to_python,
+            TermSum: terms_to_python,
             Trees: trees_to_python,
             Mapped: mapped_to_python,
         },
         ("name",),
     ),
+    "painless": Target({Linear: to_painless, TermSum: to_painless}),
+    "lucene": Target({Linear: to_lucene, TermSum: to_lucene}, ("name",)),
+    "solr-function": Target({Linear: to_solr_function, TermSum: to_solr_function}),
 }
 
 
@@ -136,11 +147,14 @@ def export_model(
     ----------
     model : a fitted linear ranker, RankBoost or a ranker of trees, or a model that `load_model` has read
         Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
-    to : "solr", "elasticsearch", "opensearch", "vespa", "sql", "onnx", "ranklib" or "python"
+    to : "solr", "elasticsearch", "opensearch", "vespa", "sql", "onnx", "ranklib", "python", "painless", "lucene" or
+        "solr-function"
+        The last three are expressions over fields of documents, or over features of a feature set: a script of
+        Elasticsearch and OpenSearch, a derived feature of their plugin, and a function query of Solr.
     out : path, optional
         Write it there too, whole or not at all.
     name : text, "rankwright" by default
-        The name of the model or rank profile; SQL and RankLib have none.
+        The name of the model or rank profile; SQL, RankLib, Painless and function queries have none.
     features : mapping, optional
         From names of features to what the target calls them. For Vespa they may be expressions, for RankLib they are
         numbers as text.

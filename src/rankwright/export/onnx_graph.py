@@ -110,12 +110,17 @@ def _column(graph: Graph, place: int, term: Term) -> str:
 def transformed_column(graph: Graph, column: str, transform: Transform | None) -> str:
     """T(x) of a column."""
     if isinstance(transform, Log):
-        size = graph.apply("Div", graph.apply("Abs", column), graph.number([transform.unit]))
-        logarithm = graph.apply("Log", graph.apply("Add", size, graph.number([1.0])))
-        return graph.apply("Mul", graph.apply("Sign", column), logarithm)
+        return logarithm(graph, column, transform.unit)
     if isinstance(transform, Quantile):
         return _quantile(graph, column, transform)
     return column
+
+
+def logarithm(graph: Graph, column: str, unit: float) -> str:
+    """sign(x) · log(1 + |x| / unit)."""
+    size = graph.apply("Div", graph.apply("Abs", column), graph.number([unit]))
+    height = graph.apply("Log", graph.apply("Add", size, graph.number([1.0])))
+    return graph.apply("Mul", graph.apply("Sign", column), height)
 
 
 def _quantile(graph: Graph, column: str, transform: Quantile) -> str:

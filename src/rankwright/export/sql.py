@@ -82,7 +82,7 @@ def _products(content: Linear, columns: Sequence[str], nulls: str, query: str | 
 
 def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
     """T(x), and what stands for it where x is NULL; T(0) is 0."""
-    value = column if term.transform is None else _transformed(term.transform, column)
+    value = column if term.transform is None else transformed(term.transform, column)
     if nulls == "null":
         return value
     if nulls == "zero" or term.missing is None:
@@ -91,7 +91,7 @@ def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
     return f"COALESCE({value}, {mean}{sql_number(term.missing.value)})"
 
 
-def _transformed(transform: Transform, column: str) -> str:
+def transformed(transform: Transform, column: str) -> str:
     """NULL of NULL."""
     if isinstance(transform, Log):
         unit = sql_number(transform.unit)

@@ -36,7 +36,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
 
 def sources_of(content: Content, mapped: frozenset[str]) -> dict[Feature, str]:
     """The expression of each feature."""
-    return {feature: _source(feature, mapped) for feature in content.features}
+    return {feature: source_of(feature, mapped) for feature in content.features}
 
 
 def rank_profile(name: str, terms: Sequence[str]) -> str:
@@ -56,14 +56,15 @@ def rank_profile(name: str, terms: Sequence[str]) -> str:
 
 def _product(term: Term, source: str) -> str:
     """weight · T(x), or what stands for it where x is not a number, as Vespa has it for a missing attribute."""
-    product = f"{term.weight!r} * {source if term.transform is None else _transformed(term.transform, source)}"
+    product = f"{term.weight!r} * {source if term.transform is None else transformed(term.transform, source)}"
     if term.missing is None:
         # A comparison with what is no number is false, which would put it among the highest quantiles.
         return f"if (isNan({source}), {source}, {product})" if isinstance(term.transform, Quantile) else product
     return f"if (isNan({source}), {term.weight * term.missing.value + term.missing.score!r}, {product})"
 
 
-def _transformed(transform: Transform, source: str) -> str:
+def transformed(transform: Transform, source: str) -> str:
+    """T(x) as an expression."""
     if isinstance(transform, Log):
         unit = transform.unit
         return f"if ({source} < 0, -log(1 - {source} / {unit!r}), log(1 + {source} / {unit!r}))"
@@ -82,7 +83,8 @@ def _between(source: str, knots: Sequence[float], pieces: Sequence[str]) -> str:
     return f"if ({source} < {knots[middle]!r}, {below}, {_between(source, knots[middle + 1 :], pieces[middle + 1 :])})"
 
 
-def _source(feature: Feature, mapped: frozenset[str]) -> str:
+def source_of(feature: Feature, mapped: frozenset[str]) -> str:
+    """A feature as rank profiles name it, or the user's own expression for it."""
     if _RANK_FEATURE.fullmatch(feature.name):
         return feature.name
     if feature.name not in mapped:

@@ -1,14 +1,14 @@
 """`Basis`: the columns that can be made of features: values, hinges, logarithms, and products of two features.
 
-With z = (x − c) / s of a filled-in feature x, c near its mean and s near its spread, the columns are z, max(0, ±(z − t)),
-sign(x) · log(1 + |x| / u), 1 where x was missing, and z·z' of two features, each divided by its spread within queries.
-They are described by a few numbers each and made when they are asked for; tens of thousands of them cost nothing until
-then.
+With z = (x − c) / s of a filled-in feature x, c near its mean and s near its spread, the columns are z, hinges
+max(0, ±(z − t)), sign(x) · log(1 + |x| / u), 1 where x was missing, and z·z' of two features, each divided by its
+spread within queries. They are described by a few numbers each and made when they are asked for; tens of thousands of
+them cost nothing until then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,13 @@ import numpy.typing as npt
 
 from rankwright.errors import ParameterError
 from rankwright.judgments.grouping import Grouping
+from rankwright.maps.feature_map import ColumnMap
 from rankwright.maps.terms import FACTORS, Factor, Term, Terms, dense_columns, product_text
 from rankwright.preparation.missing import ROWS_PER_BLOCK
 from rankwright.preparation.transforms import Log
 from rankwright.types import Array, Columns
 
+_LEAST_ROWS, _CELLS_PER_BLOCK = 256, 1 << 22  # that are made at a time
 VALUE, ABOVE, BELOW, LOG, MISSING = range(len(FACTORS))  # as the names in FACTORS
 
 
@@ -49,7 +51,7 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
+class Basis(ColumnMap):
     """Columns made of features, a few numbers for each.
 
     Attributes
@@ -69,7 +71,7 @@ class Basis:
     scale: Array
 
     @property
-    def n_features(self) -> int:
+    def n_features(self) -> int:  # type: ignore[override]
         """How many features there are."""
         return len(self.by.centre)
 
@@ -90,24 +92,27 @@ class Basis:
         told = {name: getattr(self, name)[chosen] for name in ("first", "second", "kinds", "numbers", "scale")}
         return replace(self, **told)
 
-    def columns(self, x: Any, grouping: Grouping | None = None) -> Array:
+    def columns(self, x: Any, grouping: Grouping | None = None, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
         """The columns of some rows, dense or CSR; NaN where a value is missing and nothing stands for it."""
-        made = np.empty((x.shape[0], self.n_columns))
+        made = np.empty((x.shape[0], self.n_columns), dtype)
         needed = np.unique(np.concatenate([self.first, self.second[self.is_product]]))
         place = np.zeros(self.n_features, np.intp)
         place[needed] = np.arange(len(needed))
-        for begin in range(0, x.shape[0], ROWS_PER_BLOCK):
-            rows = slice(begin, begin + ROWS_PER_BLOCK)
-            self._make(*self.by.of(x[rows], needed), place, made[rows])
+        step = max(_LEAST_ROWS, min(ROWS_PER_BLOCK, _CELLS_PER_BLOCK // max(1, self.n_columns)))
+        for begin in range(0, x.shape[0], step):
+            rows = slice(begin, begin + step)
+            made[rows] = self._made(*self.by.of(x[rows], needed), place)
         return made
 
-    def _make(self, z: Array, missing: npt.NDArray[np.bool_], place: Columns, out: Array) -> None:
+    def _made(self, z: Array, missing: npt.NDArray[np.bool_], place: Columns) -> Array:
         products = self.is_product
-        out[:, products] = z[:, place[self.first[products]]] * z[:, place[self.second[products]]]
+        made = np.empty((len(z), self.n_columns))
+        made[:, products] = z[:, place[self.first[products]]] * z[:, place[self.second[products]]]
         for column in np.flatnonzero(~products).tolist():
             at = place[self.first[column]]
-            out[:, column] = self._single(column, z[:, at], missing[:, at])
-        out /= self.scale
+            made[:, column] = self._single(column, z[:, at], missing[:, at])
+        made /= self.scale
+        return made
 
     def _single(self, column: int, z: Array, missing: npt.NDArray[np.bool_]) -> Array:
         """A function of one feature."""
@@ -162,7 +167,10 @@ class Basis:
         feature = self.first[column]
         return float(self.by.centre[feature] / self.by.size[feature] / self.scale[column])
 
-    def names(self, feature_names: Sequence[str] | Callable[[int], str]) -> tuple[str, ...]:
+    def names(self, feature_names: Sequence[str]) -> tuple[str, ...]:
         """The columns as people write them."""
-        name_of = feature_names if callable(feature_names) else feature_names.__getitem__
-        return tuple(product_text(self.factors(column), name_of) for column in range(self.n_columns))
+        return tuple(product_text(self.factors(column), feature_names.__getitem__) for column in range(self.n_columns))
+
+    def used_features(self, weights: Array) -> Columns:
+        """The features of columns that have a weight."""
+        return self.terms(weights).used

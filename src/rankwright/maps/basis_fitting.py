@@ -54,7 +54,7 @@ def _check_number(n: int, hinges: int, *, products: bool, logarithms: bool) -> N
     if number > MOST_COLUMNS:
         instead = "products=False" if products else "fewer hinges"
         raise ParameterError(
-            f"{n:,} features make {number:,} columns, more than {MOST_COLUMNS:,}: use {instead}, or select features first"
+            f"{n:,} features make {number:,} columns, more than {MOST_COLUMNS:,}: use {instead}, or fewer features"
         )
 
 

@@ -8,6 +8,7 @@ number of pairs. The squares of all products, centred query by query, are two mo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ _ROWS_PER_BLOCK = 1024  # so that a block stays in a core's cache
 _DELICATE = 1e-5
 _AT_ONCE = 64  # columns made for that
 _ROUNDING = 1e-12  # of the size of a column
+_STRAIGHT = 1e-6  # of the size of a logarithm: one that varies by less is a straight line, as of a time in seconds
 
 
 class _Layout(NamedTuple):
@@ -119,11 +121,13 @@ def spreads(engine: Engine, basis: Basis) -> tuple[Array, npt.NDArray[np.bool_]]
     start = 2 * layout.n_features + len(layout.logged)
     squares[below] = hinges_below[layout.place[below] - start]
     size[below] = sizes_below[layout.place[below] - start]
+    unscaled = replace(basis, scale=np.ones(basis.n_columns))
     delicate = np.flatnonzero(squares < _DELICATE * size)
     for begin in range(0, len(delicate), _AT_ONCE):
         some = delicate[begin : begin + _AT_ONCE]
-        squares[some], size[some] = engine.sum(_direct_squares, basis.take(some))
-    varies = np.sqrt(np.maximum(squares, 0.0)) > _ROUNDING * np.sqrt(size)
+        squares[some], size[some] = engine.sum(_direct_squares, unscaled.take(some))
+    least = np.where((basis.kinds == LOG) & ~basis.is_product, _STRAIGHT, _ROUNDING)
+    varies = np.sqrt(np.maximum(squares, 0.0)) > least * np.sqrt(size)
     return np.where(varies, np.sqrt(np.maximum(squares, 0.0) / engine.n_documents), 1.0), varies
 
 
@@ -229,7 +233,7 @@ def rows_of(part: Part, begin: int, end: int) -> Array:
 
 def made_of(part: Part, basis: Basis) -> Array:
     """The columns of a part's documents, which stand query by query."""
-    return basis.columns(rows_of(part, 0, part.n_documents))
+    return basis.columns(rows_of(part, 0, part.n_documents), dtype=np.float64)
 
 
 def _centred_column(part: Part, basis: Basis) -> Array:

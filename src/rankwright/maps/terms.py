@@ -17,6 +17,8 @@ from rankwright.types import Array, Columns
 FactorName: TypeAlias = Literal["value", "above", "below", "log", "missing"]
 FACTORS: tuple[FactorName, ...] = get_args(FactorName)
 
+_LEAST_ROWS, _CELLS_PER_BLOCK = 256, 1 << 22  # whose terms are computed at a time
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -24,8 +26,8 @@ Mask = npt.NDArray[np.bool_]
 class Factor:
     """A function of one feature x, with a number t.
 
-    ``"value"`` is x − t, ``"above"`` max(0, x − t), ``"below"`` max(0, t − x), ``"log"`` sign(x) · log(1 + |x| / t), and
-    ``"missing"`` 1 where x is missing, else 0, whatever t. The feature is a column, counted from 0.
+    ``"value"`` is x − t, ``"above"`` max(0, x − t), ``"below"`` max(0, t − x), ``"log"`` sign(x) · log(1 + |x| / t),
+    and ``"missing"`` 1 where x is missing, else 0, whatever t. The feature is a column, counted from 0.
     """
 
     column: int
@@ -48,10 +50,10 @@ class Factor:
         if self.kind == "missing":
             return f"missing({name})"
         if self.kind == "log":
-            return f"log(1 + {name})" if self.number == 1 else f"log(1 + {name} / {self.number:.6g})"
+            return f"log(1 + {name})" if self.number == 1 else f"log(1 + {name} / {self.number:.12g})"
         if self.kind == "below":
-            return f"max(0, {self.number:.6g} − {name})"
-        inner = name if not self.number else f"{name} {'−' if self.number > 0 else '+'} {abs(self.number):.6g}"
+            return f"max(0, {self.number:.12g} − {name})"
+        inner = name if not self.number else f"{name} {'−' if self.number > 0 else '+'} {abs(self.number):.12g}"
         if self.kind == "above":
             return f"max(0, {inner})"
         return f"({inner})" if self.number else name
@@ -100,9 +102,10 @@ class Terms:
     def scores(self, x: Any) -> Array:
         """The scores of rows; NaN where a value is missing that the formula cannot do without."""
         used, weights = self.used, self.weights
+        step = max(_LEAST_ROWS, min(ROWS_PER_BLOCK, _CELLS_PER_BLOCK // max(1, len(weights))))
         scores = np.full(x.shape[0], self.intercept)
-        for first in range(0, x.shape[0], ROWS_PER_BLOCK):
-            rows = slice(first, first + ROWS_PER_BLOCK)
+        for first in range(0, x.shape[0], step):
+            rows = slice(first, first + step)
             scores[rows] += self.values(dense_columns(x[rows], used)) @ weights
         return scores
 
@@ -113,13 +116,18 @@ class Terms:
         filled = used_values
         if self.fill is not None and missing.any():
             filled = np.where(missing, [self.fill[column] for column in places], used_values)
-        values = np.ones((len(used_values), len(self.terms)))
+        different = {factor: place for place, factor in enumerate(self._factors())}
+        factors = np.ones((len(used_values), len(different) + 1))  # the last one stands where a term has no second
         with np.errstate(over="ignore", invalid="ignore"):  # scores that overflow are told with their document
-            for at, term in enumerate(self.terms):
-                for factor in term.factors:
-                    place = places[factor.column]
-                    values[:, at] *= factor(filled[:, place], missing[:, place])
-        return values
+            for factor, at in different.items():
+                place = places[factor.column]
+                factors[:, at] = factor(filled[:, place], missing[:, place])
+            first = [different[term.factors[0]] for term in self.terms]
+            second = [different[term.factors[1]] if len(term.factors) > 1 else -1 for term in self.terms]
+            return factors[:, first] * factors[:, second]
+
+    def _factors(self) -> list[Factor]:
+        return list(dict.fromkeys(factor for term in self.terms for factor in term.factors))
 
     def text(self, name_of: Callable[[int], str]) -> str:
         """The formula as people write it, such as ``0.7·bm25 + 0.2·max(0, ctr − 0.1)``."""

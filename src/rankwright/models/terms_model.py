@@ -108,7 +108,7 @@ class TermsModel(Model, TermsScorer):
     # Its file
 
     def fields(self) -> dict[str, Any]:
-        """Of each term its weight and its factors, with features from 1; and what stands for missing values, if known."""
+        """Of each term its weight and factors, with features from 1; and what stands for missing values, if known."""
         fill = self.terms_.fill
         return {
             "intercept": self.terms_.intercept,

@@ -9,12 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.checks import check_bool, check_whole
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.errors import DataError
 from rankwright.maps.basis import Basis
-from rankwright.maps.basis_fitting import fitted_basis
+from rankwright.maps.basis_map import basis_of, check_basis
 from rankwright.maps.basis_selector import BasisScores, BasisSelector, BasisSums
 from rankwright.maps.terms import Terms
 from rankwright.measures.conventions import convention_of
@@ -133,9 +132,7 @@ class BasisRanker(TermsScorer, Ranker):
         """
         alphas, rule = checked_alphas(self.alpha, ALPHAS), checked_rule(self.rule)
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
-        check_whole("hinges", self.hinges, 0)
-        check_bool("products", self.products)
-        check_bool("logarithms", self.logarithms)
+        check_basis(self.hinges, self.products, self.logarithms)
         queries = self._training_queries(X, y, qid, group)
         if queries.n_queries < 2:
             raise DataError(
@@ -143,7 +140,7 @@ class BasisRanker(TermsScorer, Ranker):
                 f"(n_queries={queries.n_queries}, n_samples={queries.n_documents})"
             )
         held_out = self._validation_queries(valid)
-        basis = fitted_basis(queries, hinges=self.hinges, products=self.products, logarithms=self.logarithms)
+        basis = basis_of(queries, self.hinges, self.products, self.logarithms)
         sizes = self._sizes(basis.n_columns)
         data = BasisSums(engine_of(queries), basis)
         plan = SearchPlan(SquaredError(), max(sizes), np.ones(basis.n_columns))
@@ -151,7 +148,7 @@ class BasisRanker(TermsScorer, Ranker):
         noting = Recorder(
             data.engine, held_out, measures, convention, tell_all=True, kept_sizes=kept, scores=BasisScores(basis)
         )
-        names = basis.names(queries.feature_name)
+        names = basis.names(queries.feature_names)
         with closing(noting) as recorder:
             selector = BasisSelector(data, plan.n_features)
             paths = greedy_paths(selector, plan, alphas, recorder, names, progress=progress, what="term")
@@ -170,8 +167,6 @@ class BasisRanker(TermsScorer, Ranker):
 
     def _sizes(self, n_candidates: int) -> frozenset[int]:
         """The allowed numbers of terms; where there are fewer candidates than terms asked for, all of them."""
-        if n_candidates == 0:
-            raise DataError("no feature differs between documents of the same query, so there is nothing to rank by")
         most = range(1, min(_MOST_TERMS, n_candidates) + 1)
         asked = checked_sizes("n_terms", self.n_terms, 1 << 31, "candidate", most)
         return frozenset(min(size, n_candidates) for size in asked)

@@ -18,6 +18,7 @@ from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.errors import ParameterError
 from rankwright.judgments.grouping import Grouping
 from rankwright.losses.loss import counting_weights
+from rankwright.maps.basis import Basis
 from rankwright.maps.feature_map import ColumnMap, FeatureMap
 from rankwright.maps.kernel_map import KernelMap
 from rankwright.measures.conventions import convention_of
@@ -25,6 +26,7 @@ from rankwright.measures.measure import Measure
 from rankwright.models.learned import checked_weights
 from rankwright.models.mapped_model import MappedModel, MappedScorer, mapped_scores
 from rankwright.models.model import about
+from rankwright.models.terms_model import TermsModel
 from rankwright.progress import Progress, Tell
 from rankwright.rankers.alpha_path import ALPHAS
 from rankwright.rankers.base import LinearRanker, Ranker
@@ -56,7 +58,7 @@ class MappedRanker(MappedScorer, Ranker):
 
     Parameters
     ----------
-    map : KernelMap, optional
+    map : KernelMap or BasisMap, optional
         What makes the columns; ``KernelMap()`` by default. What is `search()` in it is chosen here, with the λ that is
         best for it, by the first measure of the ranker: on the validation queries given to ``fit``, else by
         cross-validation over five folds, whose sums come from one reading of the data. RankRLS is what is trained for
@@ -232,15 +234,19 @@ class MappedRanker(MappedScorer, Ranker):
     def scores(self, x: Any, grouping: Grouping | None) -> Array:
         """Those of its model."""
         weights, intercept = checked_weights(self.ranker_)
+        if isinstance(self.map_, Basis):
+            return self.map_.terms(weights, intercept).scores(x)
         by, own = self.map_.folded(weights)  # type: ignore[attr-defined]
         return mapped_scores(x, grouping, by, own, intercept)
 
-    def model(self) -> MappedModel:
+    def model(self) -> MappedModel | TermsModel:
         """What it has learned, apart from how it was trained."""
         weights, intercept = checked_weights(self.ranker_)
         told = about(self)
         told["parameters"] |= about(self.ranker_)["parameters"] | {"ranker": type(self.ranker_).__name__}
         by: Any = self.map_
+        if isinstance(by, Basis):
+            return TermsModel.of(by.terms(weights, intercept), n_features=by.n_features, **told).with_memory_of(self)
         return MappedModel.of(by, weights, intercept, **told).with_memory_of(self)
 
 

@@ -49,8 +49,8 @@ class ColumnScores:
 class Recorder:
     """Notes steps. Measures are computed for many of them in one reading of the queries.
 
-    Of steps with ``kept_sizes`` features, it keeps for each held-out query the value that decides. ``scores`` tells what
-    columns are, if they are not the features.
+    Of steps with ``kept_sizes`` features, it keeps for each held-out query the value that decides. ``scores`` tells
+    what columns are, if they are not the features.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -133,9 +133,10 @@ def warn_if_not_converged(path: RidgePath, alphas: Array) -> None:
 def _primal(data: CentredSums, alphas: Array) -> tuple[Array, Array]:
     moments, are_rough = data.rough_moments()
     if are_rough:
-        corrected = _corrected(data, moments, alphas)
-        if corrected is not None:
-            return corrected
+        with suppress(NotPositiveDefinite):  # rounding of float32 can make small eigenvalues negative
+            corrected = _corrected(data, moments, alphas)
+            if corrected is not None:
+                return corrected
         moments = data.moments()
     systems = ShiftedSystems(moments.gram, alphas)
     weights = systems.solve(moments.products)
