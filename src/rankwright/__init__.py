@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
+    from rankwright.rankers.kernel_structured import KernelStructuredRanker
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
@@ -120,6 +121,7 @@ _NAMES = {
     "rankwright.models.stump_model": ("StumpModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
+    "rankwright.rankers.kernel_structured": ("KernelStructuredRanker",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
@@ -156,6 +158,7 @@ __all__ = [
     "Iteration",
     "KendallTau",
     "KernelRankRLS",
+    "KernelStructuredRanker",
     "LinearModel",
     "MeanNDCG",
     "Measure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rankwright.models.kernel_model import KernelModel
 from rankwright.models.linear_model import LinearModel
 from rankwright.models.model import Model
 from rankwright.models.stump_model import StumpModel
@@ -9,5 +10,6 @@ from rankwright.models.stump_model import StumpModel
 # By the field that tells them: a file is of the first kind whose field it has.
 KINDS: dict[str, type[Model]] = {
     "stumps": StumpModel,
+    "kernel": KernelModel,
     "weights": LinearModel,
 }
