@@ -56,9 +56,11 @@ if TYPE_CHECKING:
         new_measure,
         parse_measures,
     )
+    from rankwright.models.kernel_model import KernelModel
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.stump_model import StumpModel
+    from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
@@ -116,9 +118,11 @@ _NAMES = {
         "new_measure",
         "parse_measures",
     ),
+    "rankwright.models.kernel_model": ("KernelModel",),
     "rankwright.models.linear_model": ("LinearModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
     "rankwright.models.stump_model": ("StumpModel",),
+    "rankwright.models.tree_model": ("TreeModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.kernel_structured": ("KernelStructuredRanker",),
@@ -157,6 +161,7 @@ __all__ = [
     "Inspection",
     "Iteration",
     "KendallTau",
+    "KernelModel",
     "KernelRankRLS",
     "KernelStructuredRanker",
     "LinearModel",
@@ -181,6 +186,7 @@ __all__ = [
     "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
+    "TreeModel",
     "ZeroOne",
     "__version__",
     "compare",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rankwright._version import __version__
 from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Stumps
+from rankwright.export.content import Feature, Linear, Stumps
 from rankwright.export.onnx_graph import Graph, add_prepared
 from rankwright.export.single import at_most, single, single_or_zero, single_weights
 
@@ -26,6 +27,22 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
     The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON. NaN is
     a missing value. A model that fills in means of queries takes the documents of one query at a time.
     """
+    return onnx_model(content.features, name, dtype, lambda graph: _add(graph, content))
+
+
+def _add(graph: Graph, content: Linear | Stumps) -> None:
+    if isinstance(content, Stumps):
+        _add_stumps(graph, content)
+    elif not content.is_plain:
+        add_prepared(graph, content)
+    elif graph.dtype == "float32":
+        _add_regressor(graph, content)
+    else:
+        _add_product(graph, content)
+
+
+def onnx_model(features: Sequence[Feature], name: str, dtype: str, add: Callable[[Graph], None]) -> bytes:
+    """The file of a model whose graph ``add`` writes, from the input ``features`` to the output ``score``."""
     check_choice("dtype", dtype, DTYPES)
     try:
         from onnx import TensorProto, helper
@@ -33,19 +50,12 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
         raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
     element = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     graph = Graph(dtype, element)
-    if isinstance(content, Stumps):
-        _add_stumps(graph, content)
-    elif not content.is_plain:
-        add_prepared(graph, content)
-    elif dtype == "float32":
-        _add_regressor(graph, content)
-    else:
-        _add_product(graph, content)
+    add(graph)
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             name,
-            [helper.make_tensor_value_info("features", element, ["documents", len(content.features)])],
+            [helper.make_tensor_value_info("features", element, ["documents", len(features)])],
             [helper.make_tensor_value_info("score", element, ["documents", 1])],
             graph.constants,
         ),
@@ -54,7 +64,7 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
         producer_name="rankwright",
         producer_version=__version__,
     )
-    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in content.features])})
+    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in features])})
     return bytes(model.SerializeToString(deterministic=True))
 
 

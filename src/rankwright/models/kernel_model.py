@@ -130,10 +130,10 @@ class KernelModel(Model, KernelScorer):
         """What it computes."""
         return KernelSum(self.kernel_, self.X_fit_, checked_dual(self), self.standardisation_)
 
-    def behind(self, by: Standardisation) -> KernelModel | None:
-        """The model of features that go through a standardisation first, for one of features that have."""
+    def scaled_by(self, by: Standardisation) -> KernelModel:
+        """The model of features that go through a scaler first, for one that was trained on what it gives."""
         if self.standardisation_ is not None:
-            return None
+            raise ParameterError("scaler: this model has a scaler of its own, so leave it out")
         learned = self.kernel_sum()._replace(standardisation=by)
         return KernelModel.made_of(learned, self.n_features_in_, **self.about()).with_memory_of(self)
 

@@ -75,7 +75,9 @@ def checked_dual(ranker: Any) -> Array:
     _check_fitted(ranker, "dual_coef_")
     weights, documents = _numbers(ranker, "dual_coef_"), getattr(ranker, "X_fit_", None)
     if weights.shape != np.shape(documents)[:1]:
-        raise _wrong(ranker, "dual_coef_", f"has shape {weights.shape}, but must have one number for each row of X_fit_")
+        raise _wrong(
+            ranker, "dual_coef_", f"has shape {weights.shape}, but must have one number for each row of X_fit_"
+        )
     return weights
 
 

@@ -123,11 +123,11 @@ class ModelReader:
             )
 
     def _check_fields(self, kind: type[Model]) -> None:
-        versions = [version for version in kind.FIELDS if version <= self.version]
-        if not versions:
-            since = min(kind.FIELDS)
-            self.refuse(f"version {self.version} has no {kind.__name__}: there are none before version {since}")
-        learned = kind.FIELDS[max(versions)]
+        known = [version for version in kind.FIELDS if version <= self.version]
+        if not known:
+            what = next(iter(kind.FIELDS[min(kind.FIELDS)]))
+            self.refuse(f"a model with {what} has version {min(kind.FIELDS)} of the format or a later one")
+        learned = kind.FIELDS[max(known)]
         fields = (*_FIELDS, *learned)
         missing = next((name for name in fields if name not in self.content), None)
         if missing is not None:
