@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -259,7 +260,7 @@ def _read_documents(file: ModelReader) -> tuple[Any, Array]:
         features, own = [file.feature(feature, what) - 1 for feature in entry[1]], file.numbers(entry[2], what)
         if len(features) != len(own):
             file.refuse(f"{what} has {len(features)} features, but {len(own)} values")
-        if any(one >= other for one, other in zip(features, features[1:], strict=False)):
+        if any(one >= other for one, other in pairwise(features)):
             file.refuse(f"{what}: features must ascend")
         indices += features
         values += own

@@ -73,11 +73,9 @@ def checked_stumps(ranker: Any, n_features: int | None = None) -> Stumps:
 def checked_dual(ranker: Any) -> Array:
     """``dual_coef_``, a weight for each of the documents in ``X_fit_``."""
     _check_fitted(ranker, "dual_coef_")
-    weights, documents = _numbers(ranker, "dual_coef_"), getattr(ranker, "X_fit_", None)
-    if weights.shape != np.shape(documents)[:1]:
-        raise _wrong(
-            ranker, "dual_coef_", f"has shape {weights.shape}, but must have one number for each row of X_fit_"
-        )
+    weights, n_documents = _numbers(ranker, "dual_coef_"), ranker.X_fit_.shape[0]
+    if weights.shape != (n_documents,):
+        raise _wrong(ranker, "dual_coef_", f"has shape {weights.shape}, but must have {_each(n_documents, 'document')}")
     return weights
 
 

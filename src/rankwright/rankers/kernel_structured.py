@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, in_memory
 from rankwright.losses.structured import Bound, Rescale
+from rankwright.measures.measure import Measure
 from rankwright.models.kernel_model import KernelScorer
 from rankwright.models.kernels import Kernel
 from rankwright.progress import Tell
@@ -53,9 +54,10 @@ class KernelStructuredRanker(KernelScorer, Ranker):
 
     Parameters
     ----------
-    measure, alpha, solver, bound, position_weights, rescale, tol, max_iter, early_stopping, folds, measures, convention, \
-rule
+    measure, alpha, bound, position_weights, rescale, tol, max_iter, early_stopping, folds, measures, convention, rule
         As in `StructuredRanker`.
+    solver : "cutting-plane" or another of `StructuredRanker`
+        There are as many coordinates as documents, for which cutting planes are the fastest.
     kernel, gamma, degree, coef0
         As in `KernelRankRLS`.
 
@@ -131,7 +133,7 @@ stays_at_center_, position_weights_
         linear = self._linear()
         linear._loss()  # what is wrong with parameters is told before anything is computed
         queries = in_memory(self._training_queries(X, y, qid, group, are_all=False), *_IN_MEMORY)
-        held_out = self._validation_queries(in_memory(valid, *_IN_MEMORY))
+        held_out = self._validation_queries(valid)
         space, coordinates = KernelSpace.of(self._kernel(), queries)
         linear.fit(
             _with_columns(queries, coordinates),
@@ -153,7 +155,11 @@ stays_at_center_, position_weights_
     def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
         return in_memory(super()._given_queries(X, y, qid, group, reset=reset), *_IN_MEMORY)
 
-    def _told_measures(self) -> Any:
+    def _validation_queries(self, valid: Any) -> Queries | None:
+        held_out = super()._validation_queries(in_memory(valid, *_IN_MEMORY))
+        return None if held_out is None else in_memory(held_out, *_IN_MEMORY)
+
+    def _told_measures(self) -> tuple[Measure, ...]:
         return self._linear()._told_measures()
 
     def _keep(self, linear: StructuredRanker, space: KernelSpace) -> None:
@@ -166,6 +172,6 @@ stays_at_center_, position_weights_
             self.position_weights_: Array = linear.position_weights_
 
 
-def _with_columns(queries: Any, columns: Array) -> Queries:
+def _with_columns(queries: Queries, columns: Array) -> Queries:
     """The same queries, with coordinates in the place of features."""
     return Queries.of_parts(columns, queries.supervision, queries.grouping, None, None)
