@@ -1,4 +1,4 @@
-"""Structured losses in the feature space of a kernel: the linear ranker on an explicit map, and equation (10) itself."""
+"""Structured losses in the feature space of a kernel: the linear ranker on explicit maps, and equation 10 itself."""
 
 from itertools import permutations
 
@@ -30,9 +30,10 @@ def dirty(n_queries=25, n_features=4, seed=0, stored=np.asarray):
 
 def spread(scores, queries):
     """Scores within queries: what all documents of a query share does not matter."""
-    return scores - np.bincount(queries.grouping.codes, scores)[queries.grouping.codes] / queries.sizes[
-        queries.grouping.codes
-    ]
+    return (
+        scores
+        - np.bincount(queries.grouping.codes, scores)[queries.grouping.codes] / queries.sizes[queries.grouping.codes]
+    )
 
 
 def second_degree(x, gamma, coef0):
@@ -78,7 +79,7 @@ def test_the_polynomial_kernel_is_its_explicit_map(measure):
 
 
 def every_plane(queries, cutoff):
-    """b and c of all planes b + c · scores: for each query and each ranking y, Δ(y) and A(y) − A(ideal), brute force."""
+    """b and c of the planes b + c · scores of each query: for all of its rankings y, Δ(y) and A(y) − A(ideal)."""
     planes = []
     for number in range(queries.n_queries):
         rows = np.flatnonzero(queries.grouping.codes == number)
@@ -98,7 +99,7 @@ def every_plane(queries, cutoff):
 
 
 def cutting_planes(kernels, planes, alpha):
-    """Algorithm 1 of the paper, in the dual: the best Σ b α − αᵀGα / 2λ, G_ij = c_iᵀ K c_j, Σ α of a query at most 1."""
+    """Algorithm 1 of the paper: the best b · α − αᵀGα / 2λ with G_ij = c_iᵀ K c_j, Σ α ≤ 1 in each query, α ≥ 0."""
     chosen = [[] for _ in planes]
     scores, bound = np.zeros(len(kernels)), 0.0
     while True:
