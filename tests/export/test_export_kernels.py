@@ -15,7 +15,7 @@ NAMES = ["bm25", 'title "tf"', "constant\n", "age"]
 
 def trained(kernel, *, is_scaled=False):
     """A model, and rows of other queries with their scores; one of them has no feature but 0."""
-    queries, fresh = dirty(), dirty(seed=2).X
+    queries, fresh = dirty(), dirty(seed=2).X.copy()
     fresh[1] = 0.0
     scaler = rw.GlobalStandardScaler().fit(queries.X) if is_scaled else None
     x = queries.X if scaler is None else scaler.transform(queries.X)

@@ -129,7 +129,8 @@ class KernelModel(Model, KernelScorer):
 
     def kernel_sum(self) -> KernelSum:
         """What it computes."""
-        return KernelSum(self.kernel_, self.X_fit_, checked_dual(self), self.standardisation_)
+        weights = checked_dual(self)
+        return KernelSum(self.kernel_, self.X_fit_, weights, self.standardisation_)
 
     def scaled_by(self, by: Standardisation) -> KernelModel:
         """The model of features that go through a scaler first, for one that was trained on what it gives."""
@@ -148,9 +149,10 @@ class KernelModel(Model, KernelScorer):
 
     def formula(self) -> Formula | None:
         """Σ_i a_i x_i as weights, if the kernel is linear."""
-        if self.kernel_.name != "linear":
+        kernel, documents, weights, by = self.kernel_sum()
+        if kernel.name != "linear":
             return None
-        formula, by = Formula(np.asarray(self.X_fit_.T @ checked_dual(self)).ravel(), 0.0), self.standardisation_
+        formula = Formula(np.asarray(documents.T @ weights).ravel(), 0.0)
         return (formula if by is None else by.folded_into(formula)).cut_to(self.n_features_in_)
 
     def used_features(self) -> Columns:

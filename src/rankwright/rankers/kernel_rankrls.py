@@ -78,7 +78,7 @@ class KernelRankRLS(KernelScorer, ClosedFormRanker):
         self.rule = rule
 
     def _kernel(self) -> Kernel:
-        return Kernel.given(self.kernel, self.gamma, self.degree, self.coef0, self.n_features_in_)
+        return Kernel.given(self.kernel, self.gamma, self.degree, self.coef0, self.X_fit_.shape[1])
 
     def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
         return in_memory(super()._given_queries(X, y, qid, group, reset=reset), *_IN_MEMORY)
@@ -89,9 +89,9 @@ class KernelRankRLS(KernelScorer, ClosedFormRanker):
     def _closed_form(self, queries: AnyQueries) -> _Solution:
         """The kernel matrix of the training documents, each query's documents together, makes it."""
         queries = in_memory(queries, *_IN_MEMORY)
+        self.X_fit_ = plain(queries.X).copy()  # what the caller does to X later changes no prediction
         kernel, order = self._kernel(), queries.grouping.order
         matrix = checked_kernels(kernel, queries)
-        self.X_fit_ = plain(queries.X).copy()  # what the caller does to X later changes no prediction
         return _Solution(queries, matrix if order is None else matrix[np.ix_(order, order)], kernel)
 
     def _values(self, queries: AnyQueries, weights: Array, judge: Judge) -> Array:
