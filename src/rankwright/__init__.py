@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         new_measure,
         parse_measures,
     )
+    from rankwright.models.kernel_model import KernelModel
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.mapped_model import MappedModel
     from rankwright.models.model_file import load_model, save_model
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
+    from rankwright.rankers.kernel_structured import KernelStructuredRanker
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
     from rankwright.rankers.mapped import MappedRanker
     from rankwright.rankers.neural import NeuralRanker
@@ -132,6 +134,7 @@ _NAMES = {
         "new_measure",
         "parse_measures",
     ),
+    "rankwright.models.kernel_model": ("KernelModel",),
     "rankwright.models.linear_model": ("LinearModel",),
     "rankwright.models.mapped_model": ("MappedModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
@@ -142,6 +145,7 @@ _NAMES = {
     "rankwright.rankers.basis_ranker": ("BasisRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
+    "rankwright.rankers.kernel_structured": ("KernelStructuredRanker",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
     "rankwright.rankers.neural": ("NeuralRanker",),
     "rankwright.rankers.mapped": ("MappedRanker",),
@@ -182,7 +186,9 @@ __all__ = [
     "Iteration",
     "KendallTau",
     "KernelMap",
+    "KernelModel",
     "KernelRankRLS",
+    "KernelStructuredRanker",
     "LinearModel",
     "MappedModel",
     "MappedRanker",

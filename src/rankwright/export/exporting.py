@@ -19,6 +19,7 @@ from rankwright.export.elasticsearch import to_elasticsearch
 from rankwright.export.engine_defaults import check_weights_suffice
 from rankwright.export.expressions import to_lucene, to_painless, to_solr_function
 from rankwright.export.forms import content_of
+from rankwright.export.kernels import Kernels, kernels_to_onnx, kernels_to_python
 from rankwright.export.maps import Mapped, mapped_to_onnx, mapped_to_python
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.onnx_terms import terms_to_onnx
@@ -95,6 +96,7 @@ TARGETS: dict[str, Target] = {
             TermSum: terms_to_onnx,
             Trees: trees_to_onnx,
             Mapped: mapped_to_onnx,
+            Kernels: kernels_to_onnx,
         },
         ("name", "dtype"),
     ),
@@ -114,6 +116,7 @@ TARGETS: dict[str, Target] = {
             TermSum: terms_to_python,
             Trees: trees_to_python,
             Mapped: mapped_to_python,
+            Kernels: kernels_to_python,
         },
         ("name",),
     ),

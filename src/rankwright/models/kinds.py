@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rankwright.models.kernel_model import KernelModel
 from rankwright.models.linear_model import LinearModel
 from rankwright.models.mapped_model import MappedModel
 from rankwright.models.model import Model
@@ -15,6 +16,7 @@ KINDS: dict[str, type[Model]] = {
     "layers": NetworkModel,
     "map": MappedModel,
     "stumps": StumpModel,
+    "kernel": KernelModel,
     "trees": TreeModel,
     "terms": TermsModel,
     "weights": LinearModel,

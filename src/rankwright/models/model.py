@@ -117,6 +117,14 @@ class Model(Scorer):
         """Its trees, if its scores are sums of their leaves."""
         return None
 
+    def kernel_sum(self) -> Any:
+        """A kernel, documents and their weights, if its scores are sums of kernels."""
+        return None
+
+    def scaled_by(self, by: Standardisation) -> Model | None:
+        """The model of features that go through a scaler first, for one without a formula that can take it in."""
+        return None
+
     def network(self) -> Any:
         """What the layers of a neural network compute, if it is one."""
         return None
