@@ -22,9 +22,10 @@ from rankwright.measures.measure import Measure
 from rankwright.models.model import about
 from rankwright.models.network import ACTIVATIONS
 from rankwright.models.network_model import NetworkModel, NetworkScorer
-from rankwright.preparation.heavy_tails import transforms_of
+from rankwright.preparation.heavy_tails import heavy_tailed, transforms_of
 from rankwright.preparation.missing import MISSING, MissingName
 from rankwright.preparation.preparation import Preparation, filled_preparation
+from rankwright.preparation.transforms import Transforms
 from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.network_inputs import NetworkInputs, Scaling
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from rankwright.data.frames import Backend
     from rankwright.torch.training import Settings
 
-ScalingName = Literal["standard", "quantile", "within-query"]
+ScalingName = Literal["standard", "log", "quantile", "within-query"]
 SCALINGS: tuple[ScalingName, ...] = get_args(ScalingName)
 _INSTEAD = ("NeuralRanker", "RankSVM or another linear ranker")
 _LEAST_HELD_OUT = 10  # queries: fewer say nothing of an epoch
@@ -85,10 +86,10 @@ class NeuralRanker(NetworkScorer, Ranker):
         "order-preserving", "preorder", "position-sensitive", "structured", "structured-softmax", "listwise", "rankrls",
         "squared", or an object of `rankwright.losses`, such as ``PreorderLoss("logistic", "gain-per-query")``.
     activation : "relu", "silu" or "tanh"
-    scaling : "standard", "quantile" or "within-query"
-        What happens to features first: divided by their standard deviation around the mean; or replaced by their
-        quantile before that; or as differences from the mean of their query, divided by the spread within queries. The
-        last one needs to know queries in `predict`.
+    scaling : "log", "standard", "quantile" or "within-query"
+        What happens to features first. "standard" divides their distance from the mean by the standard deviation. "log"
+        takes logarithms of those with heavy tails before that, and "quantile" the quantiles of all. "within-query"
+        divides the distance from the mean of the query by the spread within queries; `predict` then needs queries.
     missing : "mean" or "query-mean"
         What stands for a missing value; an input of its own tells the network where it was.
     dropout : share of the outputs of hidden layers that are 0 in a step
@@ -126,7 +127,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         *,
         loss: str | Loss = "order-preserving",
         activation: str = "relu",
-        scaling: ScalingName = "standard",
+        scaling: ScalingName = "log",
         missing: MissingName = "mean",
         dropout: float = 0.0,
         weight_decay: float = 0.01,
@@ -251,8 +252,10 @@ class NeuralRanker(NetworkScorer, Ranker):
             check_whole("patience", self.patience, 1, or_else="None")
 
     def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
-        transforms = {}
-        if self.scaling == "quantile":
+        transforms: Transforms = {}
+        if self.scaling == "log":
+            transforms = transforms_of(queries, heavy_tailed(queries), "log")
+        elif self.scaling == "quantile":
             transforms = transforms_of(queries, np.arange(queries.n_features), "quantile")
         if has_missing:
             self.preparation_ = filled_preparation(queries, transforms, missing=self.missing)

@@ -126,7 +126,7 @@ class LossOnQueries(torch.nn.Module):  # type: ignore[misc]
         if not torch.isfinite(scores).all():
             place = int(torch.argmin(torch.isfinite(scores).to(torch.int8)))
             raise DataError(
-                f"the score of document {place} is {float(scores[place])}: losses need finite scores. If training "
+                f"the score of document {place} is {float(scores.detach()[place])}: losses need finite scores. If training "
                 "went well until now, lower the learning rate"
             )
         return _Values.apply(scores, self._losses)  # type: ignore[no-any-return]
