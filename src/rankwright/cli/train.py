@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
+# Those that tell how far they are, and what their bar says before they do.
+_WITH_BAR = {"greedy-rankrls": "selecting features", "rankboost": "boosting", "neural": "training"}
 
 
 @reads_data_anywhere
@@ -32,7 +34,7 @@ def train(
     out: Path = option("FILE", "Write the model here, as JSON.", default=...),
     ranker: str = option("NAME", f"What to train: {', '.join(RANKERS)}.", default="ranksvm"),
     valid: Path | None = option(
-        "FILE", "Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries."
+        "FILE", "Choose alpha (rankboost: the rounds, neural: the epoch) on these queries; by default on held-out training queries."
     ),
     measures: str = option(
         "LIST",
@@ -52,7 +54,8 @@ def train(
 
     Chooses alpha, the regularisation λ, by the first measure on validation queries or on held-out training queries.
     Then trains on all of DATA and writes the weights and a record of the training to a JSON file, which `rankwright
-    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps.)
+    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps; neural
+    chooses the epoch, and writes the layers of a network.)
 
     Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
     replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled
@@ -106,8 +109,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in ("greedy-rankrls", "rankboost"):
-        with progress_bar("boosting" if ranker == "rankboost" else "selecting features") as progress:
+    if ranker in _WITH_BAR:
+        with progress_bar(_WITH_BAR[ranker]) as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)
