@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.network_model import NetworkModel
     from rankwright.models.stump_model import StumpModel
+    from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
@@ -123,6 +124,7 @@ _NAMES = {
     "rankwright.models.model_file": ("load_model", "save_model"),
     "rankwright.models.network_model": ("NetworkModel",),
     "rankwright.models.stump_model": ("StumpModel",),
+    "rankwright.models.tree_model": ("TreeModel",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
@@ -186,6 +188,7 @@ __all__ = [
     "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
+    "TreeModel",
     "ZeroOne",
     "__version__",
     "compare",

@@ -6,10 +6,12 @@ from rankwright.models.linear_model import LinearModel
 from rankwright.models.model import Model
 from rankwright.models.network_model import NetworkModel
 from rankwright.models.stump_model import StumpModel
+from rankwright.models.tree_model import TreeModel
 
 # By the field that tells them: a file is of the first kind whose field it has.
 KINDS: dict[str, type[Model]] = {
     "layers": NetworkModel,
     "stumps": StumpModel,
+    "trees": TreeModel,
     "weights": LinearModel,
 }
