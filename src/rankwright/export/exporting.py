@@ -18,6 +18,7 @@ from rankwright.export.content import Content, Linear, Stumps, check_text
 from rankwright.export.elasticsearch import to_elasticsearch
 from rankwright.export.engine_defaults import check_weights_suffice
 from rankwright.export.forms import content_of
+from rankwright.export.networks import NetworkContent, network_to_onnx, network_to_python
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.python_file import to_python
 from rankwright.export.ranklib import to_ranklib
@@ -62,13 +63,13 @@ TARGETS: dict[str, Target] = {
     "opensearch": _plugin(default='OpenSearch: "missing" of field_value_factor'),
     "vespa": Target({Linear: to_vespa, Stumps: to_vespa}, ("name",), by_name=False),
     "sql": Target({Linear: to_sql, Stumps: to_sql}, ("table", "dialect", "nulls", "query_column")),
-    "onnx": Target({Linear: to_onnx, Stumps: to_onnx}, ("name", "dtype")),
+    "onnx": Target({Linear: to_onnx, Stumps: to_onnx, NetworkContent: network_to_onnx}, ("name", "dtype")),
     "ranklib": Target(
         {Linear: to_ranklib, Stumps: to_ranklib},
         by_name=False,
         default="RankLib: write it into the file of documents",
     ),
-    "python": Target({Linear: to_python, Stumps: to_python}, ("name",)),
+    "python": Target({Linear: to_python, Stumps: to_python, NetworkContent: network_to_python}, ("name",)),
 }
 
 

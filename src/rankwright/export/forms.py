@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rankwright.export.content import Content, linear_content, stumps_content
+from rankwright.export.networks import network_content
 from rankwright.models.model import Model
 from rankwright.models.model_of import model_of, not_wanted
 
-_WANTED = "model must be a fitted ranker that has a formula, stumps or trees, or what load_model reads"
+_WANTED = "model must be a fitted ranker that has a formula, stumps, trees or a network, or what load_model reads"
 
 # What a model is asked for, and who makes a content of the answer. The first that it has is its form.
 _FORMS: tuple[tuple[Callable[[Model], Any], Callable[..., Content]], ...] = (
     (lambda model: model.formula(), linear_content),
     (lambda model: model.stumps(), stumps_content),
+    (lambda model: model.network(), network_content),
 )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Term
+from rankwright.export.content import Linear
 from rankwright.export.single import single
-from rankwright.preparation.transforms import Log, Quantile
+from rankwright.preparation.transforms import Log, Quantile, Transform
 
 
 class Graph:
@@ -62,7 +62,7 @@ def add_prepared(graph: Graph, content: Linear) -> None:
     terms = content.terms()
     values = "features"
     if any(content.transforms):
-        values = graph.apply("Concat", *(_column(graph, place, term) for place, term in enumerate(terms)), axis=1)
+        values = graph.apply("Concat", *(transformed_column(graph, place, term.transform) for place, term in enumerate(terms)), axis=1)
     weight = graph.rounded(single)
     weights = graph.number([[weight(term.weight, f"the weight of feature {term.feature.name!r}")] for term in terms])
     total = graph.number([content.folded.intercept])
@@ -70,7 +70,7 @@ def add_prepared(graph: Graph, content: Linear) -> None:
         is_missing = graph.apply("IsNaN", "features")
         fill = graph.number([[one.value for one in content.missing]])
         if content.by_query:
-            fill = _query_means(graph, values, is_missing, fill)
+            fill = query_means(graph, values, is_missing, fill)
         values = graph.apply("Where", is_missing, fill, values)
         scores = graph.number(np.reshape([one.score for one in content.missing], (-1, 1)))
         lacking = graph.apply("Cast", is_missing, to=graph.element)
@@ -78,7 +78,7 @@ def add_prepared(graph: Graph, content: Linear) -> None:
     graph.add("Add", [graph.apply("MatMul", values, weights), total], "score")
 
 
-def _query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> str:
+def query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> str:
     """The mean of each column over the documents that have it, and another number if none has."""
     axis = graph.constant("documents", [0], "int64")
     zero, one = graph.number([0.0]), graph.number([1.0])
@@ -89,15 +89,15 @@ def _query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> 
     return graph.apply("Where", graph.apply("Greater", counts, zero), means, otherwise)
 
 
-def _column(graph: Graph, place: int, term: Term) -> str:
+def transformed_column(graph: Graph, place: int, transform: Transform | None) -> str:
     """T(x) of one feature, as a column."""
     column = graph.apply("Gather", "features", graph.constant(f"column{place}", [place], "int64"), axis=1)
-    if isinstance(term.transform, Log):
-        size = graph.apply("Div", graph.apply("Abs", column), graph.number([term.transform.unit]))
+    if isinstance(transform, Log):
+        size = graph.apply("Div", graph.apply("Abs", column), graph.number([transform.unit]))
         logarithm = graph.apply("Log", graph.apply("Add", size, graph.number([1.0])))
         return graph.apply("Mul", graph.apply("Sign", column), logarithm)
-    if isinstance(term.transform, Quantile):
-        return _quantile(graph, column, term.transform)
+    if isinstance(transform, Quantile):
+        return _quantile(graph, column, transform)
     return column
 
 
