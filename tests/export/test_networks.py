@@ -55,7 +55,7 @@ def test_a_python_module_refuses_what_the_model_refuses():
 
 @pytest.mark.parametrize("to", [to for to in TARGETS if to not in ("onnx", "python")])
 def test_other_targets_refuse_by_name(to):
-    with pytest.raises(rw.ParameterError, match=rf"{to} cannot compute the layers of a network: export to onnx or pyth"):
+    with pytest.raises(rw.ParameterError, match=f"{to} cannot compute the layers of a network: export to onnx or py"):
         rw.export_model(model_of(network()), to)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,9 +25,7 @@ def network(activation="relu", *, seed=0, hidden=(5, 3), filling="mean", within_
     rng = np.random.default_rng(seed)
     indicated = np.array([1, 3]) if filling else np.zeros(0, np.intp)
     widths = (4 + len(indicated), *hidden, 1)
-    layers = tuple(
-        Layer(rng.standard_normal((n, m)), rng.standard_normal(m)) for n, m in zip(widths, widths[1:], strict=False)
-    )
+    layers = tuple(Layer(rng.standard_normal((n, m)), rng.standard_normal(m)) for n, m in pairwise(widths))
     layers[0].weights[2] = 0.0  # a feature that does not count
     transforms = {0: Log(0.5), 1: Quantile((-1.0, 0.0, 2.0), (-0.5, 0.0, 1.0))}
     by = None if filling is None else Filling(rng.standard_normal(4), filling == "query-mean")
@@ -135,7 +134,7 @@ def test_values_that_have_no_score(activation):
     with pytest.raises(rw.DataError, match="row 4: feature 'clicks' is -inf"):
         model.predict(x)
     x[4, 2:] = 0, np.nan
-    with pytest.raises(rw.DataError, match="row 4: feature 'clicks' is missing.*training data had none missing"):
+    with pytest.raises(rw.DataError, match=r"row 4: feature 'clicks' is missing.*training data had none missing"):
         model.predict(x)
 
 

@@ -140,7 +140,12 @@ def ranker_parameters(
             raise ParameterError(f"{option_of(name)} measures validation queries: add --valid FILE")
     chosen_measures = parse_measures(measures)
     given = {name: value for name, value in options.items() if value is not None and value is not False}
-    for name, convert in (("alpha", _alpha), ("rule", checked_rule), ("position_weights", _position_weights), ("hidden", _hidden)):
+    for name, convert in (
+        ("alpha", _alpha),
+        ("rule", checked_rule),
+        ("position_weights", _position_weights),
+        ("hidden", _hidden),
+    ):
         if name in given:
             given[name] = convert(given[name])
     parameters = {

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-
 from rankwright._version import __version__
 from rankwright.export.content import Content, check_ranks, renamed
 from rankwright.export.onnx_file import onnx_model
@@ -137,8 +136,11 @@ def score_of_inputs(h):
         h = [sum(x * w for x, w in zip(h, row)) + bias for row, bias in zip(weights, biases)]
     return h[0]
 
-{_BY_QUERY.replace("MEAN_OF_QUERY", repr(by_query)).replace("WITHIN_QUERY", repr(network.within_query))
- if network.needs_queries else _BY_DOCUMENT}'''
+{
+        _BY_QUERY.replace("MEAN_OF_QUERY", repr(by_query)).replace("WITHIN_QUERY", repr(network.within_query))
+        if network.needs_queries
+        else _BY_DOCUMENT
+    }'''
 
 
 _ACTIVATIONS = {

@@ -62,7 +62,8 @@ def add_prepared(graph: Graph, content: Linear) -> None:
     terms = content.terms()
     values = "features"
     if any(content.transforms):
-        values = graph.apply("Concat", *(transformed_column(graph, place, term.transform) for place, term in enumerate(terms)), axis=1)
+        columns = [transformed_column(graph, place, term.transform) for place, term in enumerate(terms)]
+        values = graph.apply("Concat", *columns, axis=1)
     weight = graph.rounded(single)
     weights = graph.number([[weight(term.weight, f"the weight of feature {term.feature.name!r}")] for term in terms])
     total = graph.number([content.folded.intercept])

@@ -6,7 +6,6 @@ from rankwright._version import __version__
 from rankwright.export.content import Linear, Stumps, WhereMissing
 from rankwright.preparation.transforms import Log, Transform
 
-
 # The text of a function that modules have which transform features.
 TRANSFORMED = '''\
 def transformed(transform, x):

@@ -85,7 +85,7 @@ class NeuralRanker(NetworkScorer, Ranker):
     loss : name or Loss
         "order-preserving", "preorder", "position-sensitive", "structured", "structured-softmax", "listwise", "rankrls",
         "squared", or an object of `rankwright.losses`, such as ``PreorderLoss("logistic", "gain-per-query")``.
-    activation : "relu", "silu" or "tanh"
+    activation : "silu", "relu" or "tanh"
     scaling : "log", "standard", "quantile" or "within-query"
         What happens to features first. "standard" divides their distance from the mean by the standard deviation. "log"
         takes logarithms of those with heavy tails before that, and "quantile" the quantiles of all. "within-query"
@@ -126,13 +126,13 @@ class NeuralRanker(NetworkScorer, Ranker):
         hidden: tuple[int, ...] = (64, 32),
         *,
         loss: str | Loss = "order-preserving",
-        activation: str = "relu",
+        activation: str = "silu",
         scaling: ScalingName = "log",
         missing: MissingName = "mean",
         dropout: float = 0.0,
         weight_decay: float = 0.01,
         learning_rate: float = 0.003,
-        batch_size: int = 16,
+        batch_size: int = 8,
         epochs: int = 20,
         held_out: float = 0.1,
         patience: int | None = None,
@@ -236,7 +236,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         except ImportError as error:
             raise ParameterError(f"NeuralRanker is trained by PyTorch: {error}") from None
         if not isinstance(self.hidden, tuple | list):
-            raise ParameterError(f"hidden must be the widths of the hidden layers, such as (64, 32), not {self.hidden!r}")
+            raise ParameterError(f"hidden must be the widths of hidden layers, such as (64, 32), not {self.hidden!r}")
         for width in self.hidden:
             check_whole("hidden: a width", width, 1)
         check_choice("activation", self.activation, ACTIVATIONS)

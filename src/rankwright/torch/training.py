@@ -44,7 +44,7 @@ class Settings:
     seed: int
 
 
-# Told of the scores of documents after each epoch, and of the mean loss in it: whether to keep these weights, and to stop
+# Told after each epoch how to get the scores of documents, and the mean loss: whether to keep its weights, and to stop.
 Judge = Callable[[Callable[[Inputs], Array], float], tuple[bool, bool]]
 
 
@@ -117,9 +117,7 @@ def _epochs(
     counted = np.flatnonzero(of_query > 0)
     mean_weight = float(of_query[counted].mean())
     n_batches = -(-len(counted) // settings.batch_size)
-    optimiser = torch.optim.AdamW(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, settings.learning_rate, total_steps=n_batches * settings.epochs + 1
     )
