@@ -27,9 +27,9 @@ def test_options_are_those_of_the_class():
 
 
 def test_bad_names_and_options():
-    with pytest.raises(rw.ParameterError, match="loss must be one of 'squared', .*not 'lambdarank'"):
+    with pytest.raises(rw.ParameterError, match=r"loss must be one of 'squared', .*not 'lambdarank'"):
         loss_of("lambdarank")
-    with pytest.raises(rw.ParameterError, match="'rankrls' does not take these options: .*phi"):
+    with pytest.raises(rw.ParameterError, match=r"'rankrls' does not take these options: .*phi"):
         loss_of("rankrls", phi="hinge")
     with pytest.raises(rw.ParameterError, match="RankRLSLoss, which has its options already"):
         loss_of(RankRLSLoss(), phi="hinge")
@@ -53,7 +53,7 @@ def rankrls_by_pairs(y, s, qid, weights):
 @pytest.mark.parametrize("seed", range(5))
 def test_rankrls_against_its_pairs(seed):
     rng = np.random.default_rng(seed)
-    qid = rng.choice(["q7", "q1", "a"], 20).tolist() + ["alone"]
+    qid = [*rng.choice(["q7", "q1", "a"], 20).tolist(), "alone"]
     y, s = rng.integers(0, 4, 21).astype(float), rng.standard_normal(21)
     weights = rng.choice([0.0, 1.0, 2.5], len(set(qid)))
     at = RankRLSLoss().on(rw.Queries(None, y, qid), weights).at(s)

@@ -26,6 +26,7 @@ _COUNTED = {
     "rankboost": "boosting",
     "basis": "selecting terms",
     "kernel-map": "training",
+    "neural": "training",
 }
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
@@ -41,7 +42,9 @@ def train(
     out: Path = option("FILE", "Write the model here, as JSON.", default=...),
     ranker: str = option("NAME", f"What to train: {', '.join(RANKERS)}.", default="ranksvm"),
     valid: Path | None = option(
-        "FILE", "Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries."
+        "FILE",
+        "Choose alpha (rankboost: the rounds, neural: the epoch) on these queries; by default on held-out training "
+        "queries.",
     ),
     measures: str = option(
         "LIST",
@@ -61,7 +64,8 @@ def train(
 
     Chooses alpha, the regularisation λ, by the first measure on validation queries or on held-out training queries.
     Then trains on all of DATA and writes the weights and a record of the training to a JSON file, which `rankwright
-    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps.)
+    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps;
+    neural chooses the epoch, and writes the layers of a network.)
 
     Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
     replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled

@@ -235,6 +235,44 @@ class BoostingReport(TrainingReport):
 
 
 @dataclass(frozen=True, eq=False)
+class NetworkReport(TrainingReport):
+    """The same of a fitted `NeuralRanker`."""
+
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE"
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.network_.used)
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        ranker = self.ranker
+        told = {measure: values[ranker.n_epochs_ - 1] for measure, values in ranker.path_.valid.items()}
+        judged_on = "valid" if ranker._seen_queries["valid"] else "held-out"
+        return (judged_on, told) if told else (None, {})
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        widths = " → ".join(str(len(biases)) for _, biases in ranker.network_.layers)
+        tried = len(ranker.path_) if ranker.path_.valid else 1
+        return [
+            ("layers", f"{len(ranker.network_.layers[0].weights)} → {widths}, {ranker.activation}"),
+            ("epochs", f"{ranker.n_epochs_:,}{_among(tried)}"),
+            ("loss", f"{ranker.loss_:.6g}, from {ranker.path_.losses[0]:.6g} in the first epoch"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "layers": [len(biases) for _, biases in ranker.network_.layers],
+            "epochs": ranker.n_epochs_,
+            "epochs_tried": len(ranker.path_),
+            "loss": ranker.loss_,
+            "features_used": self._features_used,
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class StructuredReport(TrainingReport):
     """The same of a fitted `StructuredRanker`, and what is known of its bound."""
 
@@ -392,6 +430,8 @@ def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
         return BoostingReport(ranker, by)
     if hasattr(ranker, "map_"):
         return MappedReport(ranker, by)
+    if hasattr(ranker, "network_"):
+        return NetworkReport(ranker, by)
     return StructuredReport(ranker, by) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker, by)
 
 

@@ -21,6 +21,7 @@ from rankwright.export.expressions import to_lucene, to_painless, to_solr_functi
 from rankwright.export.forms import content_of
 from rankwright.export.kernels import Kernels, kernels_to_onnx, kernels_to_python
 from rankwright.export.maps import Mapped, mapped_to_onnx, mapped_to_python
+from rankwright.export.networks import NetworkContent, network_to_onnx, network_to_python
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.onnx_terms import terms_to_onnx
 from rankwright.export.python_file import to_python
@@ -96,6 +97,7 @@ TARGETS: dict[str, Target] = {
             TermSum: terms_to_onnx,
             Trees: trees_to_onnx,
             Mapped: mapped_to_onnx,
+            NetworkContent: network_to_onnx,
             Kernels: kernels_to_onnx,
         },
         ("name", "dtype"),
@@ -116,6 +118,7 @@ TARGETS: dict[str, Target] = {
             TermSum: terms_to_python,
             Trees: trees_to_python,
             Mapped: mapped_to_python,
+            NetworkContent: network_to_python,
             Kernels: kernels_to_python,
         },
         ("name",),

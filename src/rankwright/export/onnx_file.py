@@ -60,7 +60,7 @@ def onnx_model(
         helper.make_graph(
             graph.nodes,
             name,
-            [helper.make_tensor_value_info("features", element, ["documents", len(features)])],
+            [helper.make_tensor_value_info("features", element, ["documents", len(content.features)])],
             [helper.make_tensor_value_info("score", element, ["documents", 1])],
             graph.constants,
         ),
@@ -69,7 +69,7 @@ def onnx_model(
         producer_name="rankwright",
         producer_version=__version__,
     )
-    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in features])})
+    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in content.features])})
     return bytes(model.SerializeToString(deterministic=True))
 
 

@@ -65,7 +65,7 @@ class Network:
     @property
     def used(self) -> Columns:
         """The features that count, by their value or by being missing."""
-        counts = self.layers[0].weights.any(axis=1)
+        counts: npt.NDArray[np.bool_] = np.asarray(self.layers[0].weights.any(axis=1))
         used = counts[: self.n_features].copy()
         used[self.indicated] |= counts[self.n_features :]
         return np.flatnonzero(used)

@@ -57,11 +57,8 @@ class NetworkInputs:
 
     def __init__(self, prepared: Queries, scaling: Scaling) -> None:
         self.shape: tuple[int, int] = prepared.X.shape
-        self._scaling, self._codes, self._means = scaling, None, None
-        x = prepared.X
-        if scaling.within_query:
-            self._codes = prepared.grouping.codes
-            self._means = _means_of_queries(prepared)
+        x, self._scaling, self._codes = prepared.X, scaling, prepared.grouping.codes
+        self._means = _means_of_queries(prepared) if scaling.within_query else None
         self._sparse = x if sp.issparse(x) else None
         if self._sparse is None:
             self._dense = np.empty(self.shape, np.float32)
@@ -76,9 +73,9 @@ class NetworkInputs:
         return self._scaled(self._sparse[which].toarray().astype(np.float64), which).astype(np.float32)
 
     def _scaled(self, columns: Array, which: Any) -> Array:
-        if self._means is None or self._codes is None:
-            return (columns - self._scaling.mean) / self._scaling.scale
-        return (columns - self._means[self._codes[which]]) / self._scaling.scale
+        means = self._scaling.mean if self._means is None else self._means[self._codes[which]]
+        scaled: Array = (columns - means) / self._scaling.scale
+        return scaled
 
 
 def _means_of_queries(prepared: Queries) -> Array:

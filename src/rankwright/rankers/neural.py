@@ -22,9 +22,10 @@ from rankwright.measures.measure import Measure
 from rankwright.models.model import about
 from rankwright.models.network import ACTIVATIONS
 from rankwright.models.network_model import NetworkModel, NetworkScorer
-from rankwright.preparation.heavy_tails import transforms_of
+from rankwright.preparation.heavy_tails import heavy_tailed, transforms_of
 from rankwright.preparation.missing import MISSING, MissingName
 from rankwright.preparation.preparation import Preparation, filled_preparation
+from rankwright.preparation.transforms import Transforms
 from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.network_inputs import NetworkInputs, Scaling
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from rankwright.data.frames import Backend
     from rankwright.torch.training import Settings
 
-ScalingName = Literal["standard", "quantile", "within-query"]
+ScalingName = Literal["standard", "log", "quantile", "within-query"]
 SCALINGS: tuple[ScalingName, ...] = get_args(ScalingName)
 _INSTEAD = ("NeuralRanker", "RankSVM or another linear ranker")
 _LEAST_HELD_OUT = 10  # queries: fewer say nothing of an epoch
@@ -84,11 +85,11 @@ class NeuralRanker(NetworkScorer, Ranker):
     loss : name or Loss
         "order-preserving", "preorder", "position-sensitive", "structured", "structured-softmax", "listwise", "rankrls",
         "squared", or an object of `rankwright.losses`, such as ``PreorderLoss("logistic", "gain-per-query")``.
-    activation : "relu", "silu" or "tanh"
-    scaling : "standard", "quantile" or "within-query"
-        What happens to features first: divided by their standard deviation around the mean; or replaced by their
-        quantile before that; or as differences from the mean of their query, divided by the spread within queries. The
-        last one needs to know queries in `predict`.
+    activation : "silu", "relu" or "tanh"
+    scaling : "log", "standard", "quantile" or "within-query"
+        What happens to features first. "standard" divides their distance from the mean by the standard deviation. "log"
+        takes logarithms of those with heavy tails before that, and "quantile" the quantiles of all. "within-query"
+        divides the distance from the mean of the query by the spread within queries; `predict` then needs queries.
     missing : "mean" or "query-mean"
         What stands for a missing value; an input of its own tells the network where it was.
     dropout : share of the outputs of hidden layers that are 0 in a step
@@ -125,13 +126,13 @@ class NeuralRanker(NetworkScorer, Ranker):
         hidden: tuple[int, ...] = (64, 32),
         *,
         loss: str | Loss = "order-preserving",
-        activation: str = "relu",
-        scaling: ScalingName = "standard",
+        activation: str = "silu",
+        scaling: ScalingName = "log",
         missing: MissingName = "mean",
         dropout: float = 0.0,
         weight_decay: float = 0.01,
         learning_rate: float = 0.003,
-        batch_size: int = 16,
+        batch_size: int = 8,
         epochs: int = 20,
         held_out: float = 0.1,
         patience: int | None = None,
@@ -235,9 +236,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         except ImportError as error:
             raise ParameterError(f"NeuralRanker is trained by PyTorch: {error}") from None
         if not isinstance(self.hidden, tuple | list):
-            raise ParameterError(
-                f"hidden must be the widths of the hidden layers, such as (64, 32), not {self.hidden!r}"
-            )
+            raise ParameterError(f"hidden must be the widths of hidden layers, such as (64, 32), not {self.hidden!r}")
         for width in self.hidden:
             check_whole("hidden: a width", width, 1)
         check_choice("activation", self.activation, ACTIVATIONS)
@@ -253,8 +252,10 @@ class NeuralRanker(NetworkScorer, Ranker):
             check_whole("patience", self.patience, 1, or_else="None")
 
     def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
-        transforms = {}
-        if self.scaling == "quantile":
+        transforms: Transforms = {}
+        if self.scaling == "log":
+            transforms = transforms_of(queries, heavy_tailed(queries), "log")
+        elif self.scaling == "quantile":
             transforms = transforms_of(queries, np.arange(queries.n_features), "quantile")
         if has_missing:
             self.preparation_ = filled_preparation(queries, transforms, missing=self.missing)

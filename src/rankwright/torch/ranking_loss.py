@@ -126,10 +126,11 @@ class LossOnQueries(torch.nn.Module):  # type: ignore[misc]
         if not torch.isfinite(scores).all():
             place = int(torch.argmin(torch.isfinite(scores).to(torch.int8)))
             raise DataError(
-                f"the score of document {place} is {float(scores[place])}: losses need finite scores. If training "
-                "went well until now, lower the learning rate"
+                f"the score of document {place} is {float(scores.detach()[place])}: losses need finite scores. If "
+                "training went well until now, lower the learning rate"
             )
-        return _Values.apply(scores, self._losses)  # type: ignore[no-any-return]
+        values: torch.Tensor = _Values.apply(scores, self._losses)
+        return values
 
     def reduced(self, values: torch.Tensor) -> torch.Tensor:
         """The losses of queries as one number, or as they are."""
@@ -170,7 +171,7 @@ class _Gradient(torch.autograd.Function):  # type: ignore[misc]
         scores, u = ctx.saved_tensors
         v = _doubles(direction)
         curved = _doubles(u)[ctx.codes] * ctx.at.hessian_product(v)
-        slopes = np.bincount(ctx.codes, ctx.at.gradient * v, minlength=len(u))
+        slopes = np.bincount(ctx.codes, ctx.at.gradient * v, minlength=len(u)).astype(np.float64)
         return _like(scores, curved), _like(u, slopes), None, None
 
 

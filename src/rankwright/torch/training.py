@@ -44,7 +44,7 @@ class Settings:
     seed: int
 
 
-# Told of the scores of documents after each epoch, and of the mean loss in it: whether to keep these weights, and to stop
+# Told after each epoch how to get the scores of documents, and the mean loss: whether to keep its weights, and to stop.
 Judge = Callable[[Callable[[Inputs], Array], float], tuple[bool, bool]]
 
 
