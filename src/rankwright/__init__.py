@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.stump_model import StumpModel
+    from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
+    from rankwright.rankers.boosted import BoostedRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
@@ -122,6 +124,8 @@ _NAMES = {
     "rankwright.models.linear_model": ("LinearModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
     "rankwright.models.stump_model": ("StumpModel",),
+    "rankwright.models.tree_model": ("TreeModel",),
+    "rankwright.rankers.boosted": ("BoostedRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
@@ -145,6 +149,7 @@ __all__ = [
     "MEASURES",
     "RR",
     "WPD",
+    "BoostedRanker",
     "Comparison",
     "Convention",
     "DataError",
@@ -182,6 +187,7 @@ __all__ = [
     "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
+    "TreeModel",
     "ZeroOne",
     "__version__",
     "compare",

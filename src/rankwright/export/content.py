@@ -8,12 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 from rankwright.errors import ParameterError
 from rankwright.models.learned import Stumps as StumpArrays
 from rankwright.models.model import Model
-from rankwright.models.model_of import model_of, not_wanted
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.transforms import Transform
 
@@ -26,6 +25,18 @@ class Feature:
 
     number: int
     name: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a model does with the features that it uses. A target has a writer for each kind that it can compute.
+
+    ``computes`` names the kind in the message to those whose target has none.
+    """
+
+    computes: ClassVar[str]
+
+    features: tuple[Feature, ...]
 
 
 @dataclass(frozen=True)
@@ -64,14 +75,15 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Content):
     """Σ_j weight_j · T_j(x_j) + intercept; where there is ``scaling``, x_j goes through it first.
 
     ``transforms`` and ``missing`` are empty in a model without them. With ``by_query``, the mean of T_j over the
     documents of the query that have x_j stands for a missing value, if there are any.
     """
 
-    features: tuple[Feature, ...]
+    computes: ClassVar[str] = "weighted sums of features"
+
     weights: tuple[float, ...]
     intercept: float
     scaling: tuple[Scaled, ...] | None = None
@@ -115,10 +127,11 @@ class Stump:
 
 
 @dataclass(frozen=True)
-class Stumps:
+class Stumps(Content):
     """Σ_j Σ_t weight_t · [x_j > threshold_t]; the thresholds of each feature ascend."""
 
-    features: tuple[Feature, ...]
+    computes: ClassVar[str] = "sums of stumps"
+
     stumps: tuple[tuple[Stump, ...], ...]
 
     def each(self) -> Iterable[tuple[Feature, Stump]]:
@@ -130,22 +143,11 @@ class Stumps:
         return [tuple(accumulate((stump.weight for stump in own), initial=0.0)) for own in self.stumps]
 
 
-def content_of(ranker: Any, scaler: Any, names: Mapping[str, str] | None) -> Linear | Stumps:
-    """What a model computes, checked: all numbers are finite, and some feature counts."""
-    wanted = "model must be a fitted linear ranker or RankBoost, or what load_model reads"
-    model = model_of(ranker, scaler, wanted)
-    formula, stumps = model.formula(), model.stumps()
-    if formula is not None:
-        return _linear(model, formula, names)
-    if stumps is not None:
-        return _stumps(model, stumps, names)
-    raise not_wanted(wanted, model)
-
-
-def _linear(model: Model, raw: Formula, names: Mapping[str, str] | None) -> Linear:
+def linear_content(model: Model, raw: Formula, names: Mapping[str, str] | None) -> Linear:
+    """What a formula computes."""
     used = raw.used  # not those of −0.0
-    _check_ranks(used)
-    features = _renamed(used.tolist(), model, names)
+    check_ranks(used)
+    features = renamed(used.tolist(), model, names)
     weights, filling, extra = tuple(raw.weights[used].tolist()), raw.filling, raw.extra
     unscaled = Linear(
         features,
@@ -163,7 +165,7 @@ def _linear(model: Model, raw: Formula, names: Mapping[str, str] | None) -> Line
     return Linear(features, tuple(scaled.weights[used].tolist()), scaled.intercept, scaling, unscaled)
 
 
-def _stumps(model: Model, learned: StumpArrays, names: Mapping[str, str] | None) -> Stumps:
+def stumps_content(model: Model, learned: StumpArrays, names: Mapping[str, str] | None) -> Stumps:
     """Stumps of one feature and threshold, which rounds may choose again and again, are one with all their weight."""
     rounds: dict[tuple[int, float], list[float]] = defaultdict(list)
     for column, threshold, weight in zip(*(values.tolist() for values in learned), strict=True):
@@ -172,12 +174,13 @@ def _stumps(model: Model, learned: StumpArrays, names: Mapping[str, str] | None)
     for (column, threshold), weights in sorted(rounds.items()):
         if weight := math.fsum(weights):
             stumps[column].append(Stump(threshold, weight))
-    _check_ranks(stumps)
-    features = _renamed(list(stumps), model, names)
+    check_ranks(stumps)
+    features = renamed(list(stumps), model, names)
     return Stumps(features, tuple(map(tuple, stumps.values())))
 
 
-def _check_ranks(used: Sized) -> None:
+def check_ranks(used: Sized) -> None:
+    """Refuse a model that uses no feature."""
     if len(used) == 0:
         raise ParameterError("model: no feature has a weight, so the model cannot rank documents: train another one")
 
@@ -185,11 +188,11 @@ def _check_ranks(used: Sized) -> None:
 # Names
 
 
-def _renamed(columns: list[int], model: Any, names: Mapping[str, str] | None) -> tuple[Feature, ...]:
+def renamed(columns: list[int], model: Any, names: Mapping[str, str] | None) -> tuple[Feature, ...]:
     """The features of these columns, with the names that the target knows them by."""
     known = _Names(model)
-    renamed = _checked_map(names, known)
-    features = tuple(Feature(column + 1, renamed.get(known[column], known[column])) for column in columns)
+    other = _checked_map(names, known)
+    features = tuple(Feature(column + 1, other.get(known[column], known[column])) for column in columns)
     for feature in features:
         check_text(feature.name, f"the name of feature {feature.number}")
     check_distinct(feature.name for feature in features)

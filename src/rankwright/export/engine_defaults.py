@@ -8,16 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Stumps, Term
+from rankwright.export.content import Linear, Term
 
 _LARGEST = float(np.finfo(np.float32).max)
 _OTHERS = "SQL, Vespa, ONNX and Python can"
 
 
-def check_weights_suffice(content: Linear | Stumps, to: str, where: str) -> None:
+def check_weights_suffice(content: Linear, to: str, where: str) -> None:
     """Refuse what a target that only multiplies cannot compute, and tell which defaults it needs, and ``where``."""
-    if isinstance(content, Stumps):
-        return
     for term in content.terms():
         if term.transform is not None:
             raise ParameterError(

@@ -14,9 +14,10 @@ from rankwright.checks import check_choice
 from rankwright.data.normalise import GlobalStandardScaler
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Stumps, check_text, content_of
+from rankwright.export.content import Content, Linear, Stumps, check_text
 from rankwright.export.elasticsearch import to_elasticsearch
 from rankwright.export.engine_defaults import check_weights_suffice
+from rankwright.export.forms import content_of
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.python_file import to_python
 from rankwright.export.ranklib import to_ranklib
@@ -25,34 +26,49 @@ from rankwright.export.sql import to_sql
 from rankwright.export.vespa import to_vespa
 from rankwright.models.scorer import Scorer
 
+Writer = Callable[..., str | bytes]
+
 
 class Target(NamedTuple):
-    """Where a model may go: who writes it of its content, with which parameters of `export_model`, and what it lacks.
+    """Where a model may go: who writes which content, with which parameters of `export_model`, and what it lacks.
 
-    A writer that does not know features ``by_name`` is told which names were ``mapped``. A target that only multiplies
-    must be given what stands for missing values: ``default`` says where.
+    A target computes the kinds of content that it has ``writers`` for, and refuses all others. Writers that do not know
+    features ``by_name`` are told which names were ``mapped``. A target that only multiplies must be given what stands
+    for missing values: ``default`` says where.
     """
 
-    write: Callable[..., str | bytes]
+    writers: Mapping[type[Content], Writer]
     takes: tuple[str, ...] = ()
     by_name: bool = True
     has_intercept: bool = True
     default: str | None = None
 
 
-_plugin = partial(Target, to_elasticsearch, ("name", "feature_set"), has_intercept=False)
+_plugin = partial(
+    Target,
+    {Linear: to_elasticsearch, Stumps: to_elasticsearch},
+    ("name", "feature_set"),
+    has_intercept=False,
+)
 
 TARGETS: dict[str, Target] = {
     "solr": Target(
-        to_solr, ("name", "store"), has_intercept=False, default='Solr: "defaultValue" of a FieldValueFeature'
+        {Linear: to_solr, Stumps: to_solr},
+        ("name", "store"),
+        has_intercept=False,
+        default='Solr: "defaultValue" of a FieldValueFeature',
     ),
     "elasticsearch": _plugin(default='Elasticsearch: "missing" of field_value_factor'),
     "opensearch": _plugin(default='OpenSearch: "missing" of field_value_factor'),
-    "vespa": Target(to_vespa, ("name",), by_name=False),
-    "sql": Target(to_sql, ("table", "dialect", "nulls", "query_column")),
-    "onnx": Target(to_onnx, ("name", "dtype")),
-    "ranklib": Target(to_ranklib, by_name=False, default="RankLib: write it into the file of documents"),
-    "python": Target(to_python, ("name",)),
+    "vespa": Target({Linear: to_vespa, Stumps: to_vespa}, ("name",), by_name=False),
+    "sql": Target({Linear: to_sql, Stumps: to_sql}, ("table", "dialect", "nulls", "query_column")),
+    "onnx": Target({Linear: to_onnx, Stumps: to_onnx}, ("name", "dtype")),
+    "ranklib": Target(
+        {Linear: to_ranklib, Stumps: to_ranklib},
+        by_name=False,
+        default="RankLib: write it into the file of documents",
+    ),
+    "python": Target({Linear: to_python, Stumps: to_python}, ("name",)),
 }
 
 
@@ -133,12 +149,13 @@ def export_model(
     if "name" in target.takes:
         options["name"] = check_text("rankwright" if name is None else name, "name")
     content = content_of(model, scaler, features)
-    if target.default is not None:
+    write = _writer(content, to)
+    if target.default is not None and isinstance(content, Linear):
         check_weights_suffice(content, to, target.default)
     if not target.by_name:
         options["mapped"] = frozenset((features or {}).values())
-    written = target.write(content, **options)
-    if not target.has_intercept:
+    written = write(content, **options)
+    if not target.has_intercept and isinstance(content, Linear):
         _tell_of_intercept(content, to)
     if out is not None:
         with atomic_path(out) as temporary:
@@ -151,6 +168,16 @@ def takers_of(parameter: str) -> tuple[str, ...]:
     return tuple(name for name, target in TARGETS.items() if parameter in target.takes)
 
 
+def _writer(content: Content, to: str) -> Writer:
+    """Who writes a content for a target; an error names the targets that can compute it if this one cannot."""
+    kind = type(content)
+    if kind in TARGETS[to].writers:
+        return TARGETS[to].writers[kind]
+    *others, last = [name for name, target in TARGETS.items() if kind in target.writers]
+    able = f"{', '.join(others)} or {last}" if others else last
+    raise ParameterError(f"{to} cannot compute {content.computes}: export to {able}")
+
+
 def _given(to: str, **options: Any) -> dict[str, Any]:
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
@@ -159,8 +186,8 @@ def _given(to: str, **options: Any) -> dict[str, Any]:
     return given
 
 
-def _tell_of_intercept(content: Linear | Stumps, to: str) -> None:
-    if isinstance(content, Linear) and content.intercept:
+def _tell_of_intercept(content: Linear, to: str) -> None:
+    if content.intercept:
         warnings.warn(
             f"linear models of {to} have no intercept: all scores will be lower by {content.intercept:g}, "
             "in the same order",

@@ -17,6 +17,7 @@ from rankwright.models.learned import Stumps
 from rankwright.models.scorer import Scorer
 from rankwright.models.standardisation import Standardisation
 from rankwright.preparation.formula import Formula
+from rankwright.trees.trees import Trees
 from rankwright.types import Columns
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Model(Scorer):
 
     A kind of model is a subclass that computes ``scores``, tells which features these depend on, writes itself as
     fields of JSON and reads them back; `kinds.py` lists it. What a model computes beyond that is asked of it:
-    ``formula()`` and ``stumps()`` are None unless its scores are of that form, and those who explain, export or bound
-    scores refuse what they have no form for.
+    ``formula()``, ``stumps()``, ``terms()``, ``trees()`` and ``network()`` are None unless its scores are of that form,
+    and those who export or bound scores refuse what they have no form for.
     """
 
     # Names of the fields that it has in a model file, by the first version of the format with these.
@@ -100,6 +101,18 @@ class Model(Scorer):
 
     def stumps(self) -> Stumps | None:
         """Features, thresholds and weights, if its scores are sums of stumps."""
+        return None
+
+    def terms(self) -> Any:
+        """A short formula of features, if it is a sum of terms that are more than weighted features."""
+        return None
+
+    def trees(self) -> Trees | None:
+        """Its trees, if its scores are sums of their leaves."""
+        return None
+
+    def network(self) -> Any:
+        """What the layers of a neural network compute, if it is one."""
         return None
 
     # What all have in common
