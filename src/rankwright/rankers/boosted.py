@@ -61,8 +61,8 @@ class BoostedRanker(Ranker):
     min_documents : int
         That a leaf must have at least. XGBoost counts their curvature, which is 1 on average to begin with.
     query_share, feature_share : float
-        Which part of the queries and of the features each tree is grown on, drawn anew for each; XGBoost draws rows
-        instead of queries.
+        Which part of the queries and of the features each tree is grown on, drawn anew for each; with losses of the
+        libraries, rows are drawn instead of queries.
     l2 : float
         Shrinks leaves, as so many documents with no gradient would.
     patience : int, optional

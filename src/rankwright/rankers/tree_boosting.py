@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rankwright.boosting.derivatives import Derivatives
-from rankwright.boosting.growing import Growth, Rounds
+from rankwright.boosting.drawn import DrawnDerivatives
+from rankwright.boosting.growing import Growth, OwnObjective, Rounds
 from rankwright.boosting.lightgbm_rounds import LightGBMRounds
 from rankwright.boosting.named_losses import Library
 from rankwright.boosting.xgboost_rounds import XGBoostRounds
@@ -106,8 +107,15 @@ class TreeBoosting:
         return self.grown(queries, weights, None, tried.n_trees)._replace(path=tried.path)
 
     def _rounds(self, queries: Queries, weights: Array | None, watched: Queries | None) -> Rounds:
-        objective = self.loss if isinstance(self.loss, str) else Derivatives(self.loss, _judgments(queries), weights)
-        return _ROUNDS[self.library](queries, objective, weights, self.growth, watched)
+        return _ROUNDS[self.library](queries, self._objective(queries, weights), weights, self.growth, watched)
+
+    def _objective(self, queries: Queries, weights: Array | None) -> OwnObjective | str:
+        if isinstance(self.loss, str):
+            return self.loss
+        derivatives = Derivatives(self.loss, _judgments(queries), weights)
+        if self.growth.query_share == 1:
+            return derivatives
+        return DrawnDerivatives(derivatives, queries.sizes, self.growth.query_share, self.growth.seed)
 
 
 def _judgments(queries: Queries) -> Judgments:
