@@ -17,7 +17,6 @@ from rankwright.errors import ParameterError
 from rankwright.machine.threads import thread_count
 from rankwright.types import Array
 
-
 OwnObjective = Derivatives | DrawnDerivatives
 
 

@@ -20,11 +20,12 @@ RANKERS = {
     "regression": "RegressionRanker",
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
+    "boosted": "BoostedRanker",
 }
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience")
+_PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds", "trees": "n_trees"}
+_COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience", "trees")
 
 
 def ranker_options(
@@ -42,7 +43,8 @@ def ranker_options(
     loss: str | None = option(
         "NAME",
         "ranksvm: squared-hinge, hinge, huber-hinge or logistic; "
-        "order-preserving: squared-hinge, huber-hinge or squared.",
+        "order-preserving: squared-hinge, huber-hinge or squared; "
+        "boosted: preorder, order-preserving, ranksvm, position, structured, …, lambdarank, xendcg or rank:ndcg.",
     ),
     weights: str | None = option("NAME", "ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
     margin: str | None = option("NAME", "ranksvm: unit or position."),
@@ -78,7 +80,13 @@ def ranker_options(
     ),
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
-    patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
+    library: str | None = option("lightgbm|xgboost", "boosted: what grows the trees; lightgbm by default."),
+    trees: int | None = option("N", "boosted: most trees; default 300."),
+    leaves: int | None = option("N", "boosted: the largest number of leaves of a tree; default 31."),
+    learning_rate: float | None = option("X", "boosted: the part of each tree that counts; default 0.1."),
+    patience: int | None = option(
+        "N", "rankboost, boosted: stop after N rounds without improvement on validation queries."
+    ),
     missing: str | None = FILLING,
 ) -> dict[str, Any]:
     """The options that are parameters of rankers; None and False for those not given."""
@@ -87,6 +95,7 @@ def ranker_options(
 
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
+    from rankwright.rankers.boosted import BoostedRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
@@ -96,8 +105,8 @@ def ranker_class(name: str) -> Any:
     from rankwright.rankers.structured import StructuredRanker
 
     check_one_of(RANKERS, ranker=name)
-    classes = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker, RankBoost, StructuredRanker)
-    return dict(zip(RANKERS, classes, strict=True))[name]
+    linear = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker)
+    return dict(zip(RANKERS, (*linear, RankBoost, StructuredRanker, BoostedRanker), strict=True))[name]
 
 
 def is_linear(ranker: str) -> bool:

@@ -32,7 +32,9 @@ def train(
     out: Path = option("FILE", "Write the model here, as JSON.", default=...),
     ranker: str = option("NAME", f"What to train: {', '.join(RANKERS)}.", default="ranksvm"),
     valid: Path | None = option(
-        "FILE", "Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries."
+        "FILE",
+        "Choose alpha (rankboost: the rounds, boosted: the trees) on these queries; by default on held-out training "
+        "queries.",
     ),
     measures: str = option(
         "LIST",
@@ -52,7 +54,8 @@ def train(
 
     Chooses alpha, the regularisation λ, by the first measure on validation queries or on held-out training queries.
     Then trains on all of DATA and writes the weights and a record of the training to a JSON file, which `rankwright
-    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps.)
+    predict` uses to score documents. (rankboost and boosted choose the number of rounds instead, and write decision
+    stumps and trees. boosted needs LightGBM or XGBoost for training only.)
 
     Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
     replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled
@@ -64,6 +67,7 @@ def train(
       rankwright train train.txt --ranker rankrls --alpha 2^-5..2^5 --out model.json
       rankwright train train.parquet --ranker greedy-rankrls --max-features 20 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
+      rankwright train train.txt --valid vali.txt --ranker boosted --patience 50 --out model.json
     """
     from rankwright.cli.training_report import report_of
     from rankwright.models.model_file import save_model
@@ -106,8 +110,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in ("greedy-rankrls", "rankboost"):
-        with progress_bar("boosting" if ranker == "rankboost" else "selecting features") as progress:
+    if ranker in ("greedy-rankrls", "rankboost", "boosted"):
+        with progress_bar("selecting features" if ranker == "greedy-rankrls" else "boosting") as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)
