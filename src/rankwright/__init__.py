@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.basis_ranker import BasisRanker
+    from rankwright.rankers.boosted import BoostedRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.kernel_structured import KernelStructuredRanker
@@ -143,6 +144,7 @@ _NAMES = {
     "rankwright.models.tree_model": ("TreeModel",),
     "rankwright.models.terms_model": ("TermsModel",),
     "rankwright.rankers.basis_ranker": ("BasisRanker",),
+    "rankwright.rankers.boosted": ("BoostedRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.kernel_structured": ("KernelStructuredRanker",),
@@ -171,6 +173,7 @@ __all__ = [
     "WPD",
     "BasisMap",
     "BasisRanker",
+    "BoostedRanker",
     "Comparison",
     "Convention",
     "DataError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -68,17 +69,17 @@ def _curvature_of(loss: Loss, losses: QueryLosses, at_equal: Point, weights: Arr
     """How the curvature of the documents of a run of queries is told, and what it is where all scores are equal.
 
     - A smooth loss has a second derivative: the diagonal of its Hessian.
-    - A hinge of pairs has none. Every pair counts as if its corner were rounded over a margin of 1: this bound does not
-      change, and costs nothing.
+    - A hinge of pairs that is a straight line somewhere has none there, also if its corner is rounded. Every pair
+      counts as if it stood in a corner rounded over a margin of 1: this bound does not change, and costs nothing.
     - A maximum over rankings is softened: with temperature T its curvature is the variance of a document's weight over
       rankings, divided by T, for which the square of the gradient stands; a document that does not move now may move in
       the next round, and so counts as one in the mean.
     """
-    if loss.is_smooth:
-        return lambda first, last, point: point.diagonal[_rows(losses, first, last)], at_equal.diagonal.copy()
-    if isinstance(losses, MarginLosses):
+    if isinstance(losses, MarginLosses) and losses.phi.width < inf:
         bound = _pairs_of_each(losses)
         return lambda first, last, point: bound[_rows(losses, first, last)], bound
+    if loss.is_smooth:
+        return lambda first, last, point: point.diagonal[_rows(losses, first, last)], at_equal.diagonal.copy()
     return _softened(losses, at_equal, weights)
 
 

@@ -11,15 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.boosting.derivatives import Derivatives
+from rankwright.boosting.drawn import DrawnDerivatives
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.machine.threads import thread_count
 from rankwright.types import Array
 
+OwnObjective = Derivatives | DrawnDerivatives
+
 
 @dataclass(frozen=True)
 class Growth:
-    """What a tree may become, and how much of it counts."""
+    """What a tree may become, and how much of it counts; ``query_share`` is for the losses of the libraries alone."""
 
     learning_rate: float
     leaves: int
@@ -47,7 +50,7 @@ class Rounds(ABC):
     def __init__(
         self,
         queries: Queries,
-        objective: Derivatives | str,
+        objective: OwnObjective | str,
         weights: Array | None,
         growth: Growth,
         watched: Queries | None,
@@ -72,9 +75,9 @@ def rows_of(queries: Queries) -> Any:
     return queries.X if order is None else queries.X[order]
 
 
-def grades_of(queries: Queries, objective: Derivatives | str) -> npt.NDArray[np.float64]:
+def grades_of(queries: Queries, objective: OwnObjective | str) -> npt.NDArray[np.float64]:
     """The grades of the same rows; zeros where none are needed, as our own losses take other supervision, too."""
-    if isinstance(objective, Derivatives):
+    if not isinstance(objective, str):
         return np.zeros(queries.n_documents)
     grades: Array = queries.grouping.gather(queries.y)
     return grades

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.boosting.derivatives import Derivatives
-from rankwright.boosting.growing import Growth, Rounds, grades_of, imported, rows_of
+from rankwright.boosting.growing import Growth, OwnObjective, Rounds, grades_of, imported, rows_of
 from rankwright.data.queries import Queries
 from rankwright.types import Array
 
@@ -18,7 +17,7 @@ class LightGBMRounds(Rounds):
     def __init__(
         self,
         queries: Queries,
-        objective: Derivatives | str,
+        objective: OwnObjective | str,
         weights: Array | None,
         growth: Growth,
         watched: Queries | None,
@@ -39,7 +38,7 @@ class LightGBMRounds(Rounds):
 
     def add(self) -> bool:
         """One more tree; LightGBM tells if no leaf could be parted."""
-        own = self._objective if isinstance(self._objective, Derivatives) else None
+        own = None if isinstance(self._objective, str) else self._objective
         is_bare = self._booster.update(fobj=None if own is None else lambda scores, _: own.at(scores))
         return not is_bare or self._grows_at_random
 
@@ -58,9 +57,9 @@ class LightGBMRounds(Rounds):
         return text
 
 
-def _parameters(objective: Derivatives | str, growth: Growth) -> dict[str, Any]:
+def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]:
     """The same numbers give the same trees, also with other numbers of threads."""
-    own = isinstance(objective, Derivatives)
+    own = not isinstance(objective, str)
     parameters = {
         "objective": "none" if own else objective,
         "metric": "none",
@@ -78,6 +77,6 @@ def _parameters(objective: Derivatives | str, growth: Growth) -> dict[str, Any]:
     }
     if own:
         parameters["min_sum_hessian_in_leaf"] = 0.0  # documents are counted instead
-    if growth.query_share < 1:
-        parameters |= {"bagging_by_query": True, "bagging_fraction": growth.query_share, "bagging_freq": 1}
+    elif growth.query_share < 1:
+        parameters |= {"bagging_fraction": growth.query_share, "bagging_freq": 1}
     return parameters

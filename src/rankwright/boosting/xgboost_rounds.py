@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwright.boosting.derivatives import Derivatives
-from rankwright.boosting.growing import Growth, Rounds, grades_of, imported, rows_of
+from rankwright.boosting.growing import Growth, OwnObjective, Rounds, grades_of, imported, rows_of
 from rankwright.data.queries import Queries
 from rankwright.types import Array
 
@@ -23,7 +22,7 @@ class XGBoostRounds(Rounds):
     def __init__(
         self,
         queries: Queries,
-        objective: Derivatives | str,
+        objective: OwnObjective | str,
         weights: Array | None,
         growth: Growth,
         watched: Queries | None,
@@ -31,7 +30,7 @@ class XGBoostRounds(Rounds):
         self._xgboost = xgboost = imported("xgboost")
         self._objective, self._n_added = objective, 0
         self._data = _matrix(xgboost, queries, grades_of(queries, objective), growth.threads)
-        if weights is not None and not isinstance(objective, Derivatives):
+        if weights is not None and isinstance(objective, str):
             self._data.set_info(weight=weights)
         self._watched = None
         if watched is not None:
@@ -41,7 +40,7 @@ class XGBoostRounds(Rounds):
 
     def add(self) -> bool:
         """One more tree; one that is a single leaf may be followed by others, so there always is one."""
-        own = self._objective if isinstance(self._objective, Derivatives) else None
+        own = None if isinstance(self._objective, str) else self._objective
         self._booster.update(self._data, self._n_added, fobj=None if own is None else lambda scores, _: own.at(scores))
         self._n_added += 1
         return True
@@ -57,8 +56,8 @@ class XGBoostRounds(Rounds):
         return bytes(raw).decode()
 
 
-def _parameters(objective: Derivatives | str, growth: Growth) -> dict[str, Any]:
-    own = isinstance(objective, Derivatives)
+def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]:
+    own = not isinstance(objective, str)
     parameters = {
         "base_score": 0.0,
         "tree_method": "hist",
@@ -67,7 +66,6 @@ def _parameters(objective: Derivatives | str, growth: Growth) -> dict[str, Any]:
         "learning_rate": growth.learning_rate,
         "max_leaves": growth.leaves,
         "max_depth": 0 if growth.depth is None else growth.depth,
-        "subsample": growth.query_share,
         "colsample_bytree": growth.feature_share,
         "lambda": growth.l2,
         "seed": growth.seed,
@@ -77,7 +75,7 @@ def _parameters(objective: Derivatives | str, growth: Growth) -> dict[str, Any]:
     if own:  # a document has the curvature 1 to begin with
         parameters |= {"objective": "reg:squarederror", "min_child_weight": growth.min_documents}
     else:
-        parameters["objective"] = objective
+        parameters |= {"objective": objective, "subsample": growth.query_share}
     return parameters
 
 

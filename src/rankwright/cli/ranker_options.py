@@ -23,6 +23,7 @@ RANKERS = {
     "kernel-map": "MappedRanker",
     "basis": "BasisRanker",
     "neural": "NeuralRanker",
+    "boosted": "BoostedRanker",
 }
 
 # What kernel-map may train on its columns.
@@ -30,8 +31,25 @@ _BEHIND = ("rankrls", "ranksvm", "order-preserving", "structured", "regression")
 _MAP_OPTIONS = ("components", "kind", "gamma", "scaling", "behind")
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "terms": "n_terms", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("components", "cutoff", "epochs", "max_features", "max_iter", "patience", "rounds", "terms", "thresholds")
+_PARAMETERS = {
+    "max_features": "n_features",
+    "rounds": "n_rounds",
+    "terms": "n_terms",
+    "thresholds": "n_thresholds",
+    "trees": "n_trees",
+}
+_COUNTS = (
+    "components",
+    "cutoff",
+    "epochs",
+    "max_features",
+    "max_iter",
+    "patience",
+    "rounds",
+    "terms",
+    "thresholds",
+    "trees",
+)
 
 
 def ranker_options(
@@ -50,7 +68,8 @@ def ranker_options(
         "NAME",
         "ranksvm: squared-hinge, hinge, huber-hinge or logistic; "
         "order-preserving: squared-hinge, huber-hinge or squared; "
-        "neural: order-preserving, preorder, position-sensitive, structured, structured-softmax, rankrls or squared.",
+        "neural: order-preserving, preorder, position-sensitive, structured, structured-softmax, rankrls or squared; "
+        "boosted: preorder, order-preserving, ranksvm, position, structured, …, lambdarank, xendcg or rank:ndcg.",
     ),
     weights: str | None = option("NAME", "ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
     margin: str | None = option("NAME", "ranksvm: unit or position."),
@@ -89,7 +108,7 @@ def ranker_options(
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
     patience: int | None = option(
-        "N", "rankboost, neural: stop after N rounds or epochs without improvement on validation queries."
+        "N", "rankboost, boosted, neural: stop after N rounds or epochs without improvement on validation queries."
     ),
     components: int | None = option("N", "kernel-map: the number of columns of the kernel; by default 1000."),
     kind: str | None = option("NAME", "kernel-map: fourier (the default), orthogonal or nystroem."),
@@ -105,8 +124,13 @@ def ranker_options(
     ),
     hidden: str | None = option("LIST", "neural: widths of the hidden layers, such as 64,32; 0 for none."),
     epochs: int | None = option("N", "neural: how often each query is trained on."),
-    learning_rate: float | None = option("X", "neural: the greatest learning rate."),
+    learning_rate: float | None = option(
+        "X", "boosted: the part of each tree that counts; default 0.1. neural: the greatest learning rate."
+    ),
     dropout: float | None = option("X", "neural: the share of hidden outputs that are dropped in a training step."),
+    library: str | None = option("lightgbm|xgboost", "boosted: what grows the trees; lightgbm by default."),
+    trees: int | None = option("N", "boosted: most trees; default 300."),
+    leaves: int | None = option("N", "boosted: the largest number of leaves of a tree; default 31."),
     missing: str | None = FILLING,
 ) -> dict[str, Any]:
     """The options that are parameters of rankers; None and False for those not given."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _COUNTED = {
     "greedy-rankrls": "selecting features",
     "rankboost": "boosting",
+    "boosted": "boosting",
     "basis": "selecting terms",
     "kernel-map": "training",
     "neural": "training",
@@ -43,8 +44,8 @@ def train(
     ranker: str = option("NAME", f"What to train: {', '.join(RANKERS)}.", default="ranksvm"),
     valid: Path | None = option(
         "FILE",
-        "Choose alpha (rankboost: the rounds, neural: the epoch) on these queries; by default on held-out training "
-        "queries.",
+        "Choose alpha (rankboost: the rounds, boosted: the trees, neural: the epoch) on these queries; by default on "
+        "held-out training queries.",
     ),
     measures: str = option(
         "LIST",
@@ -64,8 +65,9 @@ def train(
 
     Chooses alpha, the regularisation λ, by the first measure on validation queries or on held-out training queries.
     Then trains on all of DATA and writes the weights and a record of the training to a JSON file, which `rankwright
-    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps;
-    neural chooses the epoch, and writes the layers of a network.)
+    predict` uses to score documents. (rankboost and boosted choose the number of rounds instead, and write decision
+    stumps and trees; neural chooses the epoch, and writes the layers of a network. boosted needs LightGBM or XGBoost,
+    and neural PyTorch, for training only.)
 
     Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
     replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled
@@ -79,6 +81,7 @@ def train(
       rankwright train train.txt --ranker basis --terms 10 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
       rankwright train train.txt --ranker kernel-map --components 1500 --out model.json
+      rankwright train train.txt --valid vali.txt --ranker boosted --patience 50 --out model.json
     """
     from rankwright.cli.training_report import report_of
     from rankwright.measures import parse_measures

@@ -422,6 +422,41 @@ class FormulaReport(TrainingReport):
         }
 
 
+@dataclass(frozen=True, eq=False)
+class TreesReport(TrainingReport):
+    """The same of a fitted `BoostedRanker`."""
+
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE"
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.model().used_features())
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        ranker = self.ranker
+        told = {measure: estimates[ranker.n_trees_ - 1] for measure, estimates in ranker.path_.valid.items()}
+        return ("valid", told) if told else (None, {})
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        tried = len(ranker.path_) if ranker.path_.valid else 1
+        return [
+            ("loss", f"{ranker.loss}, by {ranker.library}"),
+            ("trees", f"{ranker.n_trees_:,}{_among(tried)}"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a tree"),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "loss": str(ranker.loss),
+            "library": ranker.library,
+            "trees": ranker.n_trees_,
+            "trees_tried": len(ranker.path_),
+            "features_used": self._features_used,
+        }
+
+
 def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
     """What to tell of a fitted ranker, trained on columns that a preparation made of features."""
     if hasattr(ranker, "terms_"):
@@ -430,6 +465,8 @@ def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
         return BoostingReport(ranker, by)
     if hasattr(ranker, "map_"):
         return MappedReport(ranker, by)
+    if hasattr(ranker, "n_trees_"):
+        return TreesReport(ranker, by)
     if hasattr(ranker, "network_"):
         return NetworkReport(ranker, by)
     return StructuredReport(ranker, by) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker, by)
