@@ -23,6 +23,7 @@ LAYERS = [
     {"preparation"},
     {"solvers"},
     {"selection"},
+    {"maps"},
     {"models"},
     {"rankers"},
     {"datasets"},
@@ -37,6 +38,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # Learners ask an engine, whose parts have the features and the threads.
 ABOVE_ENGINES = {
     "evaluation",
+    "maps",
     "models",
     "preparation",
     "solvers",

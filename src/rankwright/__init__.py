@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.model_file import load_model, save_model
     from rankwright.models.stump_model import StumpModel
+    from rankwright.models.terms_model import TermsModel
     from rankwright.progress import Iteration, Progress
+    from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
@@ -118,6 +120,8 @@ _NAMES = {
     "rankwright.models.linear_model": ("LinearModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
     "rankwright.models.stump_model": ("StumpModel",),
+    "rankwright.models.terms_model": ("TermsModel",),
+    "rankwright.rankers.basis_ranker": ("BasisRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
@@ -141,6 +145,7 @@ __all__ = [
     "MEASURES",
     "RR",
     "WPD",
+    "BasisRanker",
     "Comparison",
     "Convention",
     "DataError",
@@ -178,6 +183,7 @@ __all__ = [
     "StreamedQueries",
     "StructuredRanker",
     "StumpModel",
+    "TermsModel",
     "ZeroOne",
     "__version__",
     "compare",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,6 +48,8 @@ class Part(QueryRun):
         self.n_documents, self.n_features = queries.n_documents, queries.n_features
         self.first_query, self.first_document = before
         self.rows: Columns = np.arange(self.n_documents) if order is None else order
+        self.is_in_order = order is None
+        """Whether the documents stand in X as they do here, and no others besides."""
         self.state = State(self.offsets, self.first_query) if state is None else state
         self._kept: dict[Hashable, Any] = {}
 
@@ -74,15 +77,20 @@ class Part(QueryRun):
         for name in ("x", "judgments", "products", "centred"):
             self.__dict__.pop(name, None)
 
+    def with_columns(self, x: Features) -> Part:
+        """The same queries with other features, made of theirs for one step; rows of x stand query by query."""
+        made = copy(self)
+        made._kept, made.n_features = {}, x.shape[1]
+        made.rows, made.is_in_order = np.arange(self.n_documents), True
+        for name in ("products", "centred"):
+            made.__dict__.pop(name, None)
+        made.__dict__["x"] = x
+        return made
+
     def in_order(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """``work(item)`` of each item, in order, on the threads of this machine."""
         with one_thread_per_call():
             yield from map_in_order(work, items)
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether the documents stand in X as they do here, and no others besides."""
-        return self.queries.grouping.order is None
 
     @property
     def is_sparse(self) -> bool:

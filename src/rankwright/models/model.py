@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwright.data.fingerprints import sketch_of
 from rankwright.errors import ParameterError
+from rankwright.maps.terms import Terms
 from rankwright.measures import CONVENTIONS, parse_measures
 from rankwright.models.learned import Stumps
 from rankwright.models.scorer import Scorer
@@ -32,7 +33,7 @@ class Model(Scorer):
 
     A kind of model is a subclass that computes ``scores``, tells which features these depend on, writes itself as
     fields of JSON and reads them back; `kinds.py` lists it. What a model computes beyond that is asked of it:
-    ``formula()`` and ``stumps()`` are None unless its scores are of that form, and those who explain, export or bound
+    ``formula()``, ``stumps()`` and ``terms()`` are None unless its scores are of that form, and those who explain, export or bound
     scores refuse what they have no form for.
     """
 
@@ -100,6 +101,10 @@ class Model(Scorer):
 
     def stumps(self) -> Stumps | None:
         """Features, thresholds and weights, if its scores are sums of stumps."""
+        return None
+
+    def terms(self) -> Terms | None:
+        """What it computes from features as `predict` takes them, if that is a formula of few terms."""
         return None
 
     # What all have in common

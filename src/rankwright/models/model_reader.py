@@ -20,7 +20,7 @@ from rankwright.models.model import Model
 from rankwright.types import Array
 
 FORMAT = "rankwright-model"
-VERSION = 3  # the newest; models are written in the oldest that has a place for what they have learned
+VERSION = 4  # the newest; models are written in the oldest that has a place for what they have learned
 _FIELDS = ("format", "version", "made_by", "ranker", "parameters", "n_features", "feature_names", "training")
 _OPTIONAL_FIELDS = ("seen",)
 _MOST_NUMBERED = 2**31 - 1  # as many as text and Parquet can number
@@ -123,7 +123,11 @@ class ModelReader:
             )
 
     def _check_fields(self, kind: type[Model]) -> None:
-        learned = kind.FIELDS[max(version for version in kind.FIELDS if version <= self.version)]
+        known = [version for version in kind.FIELDS if version <= self.version]
+        if not known:
+            (first, learned), *_ = kind.FIELDS.items()
+            self.refuse(f"{learned[0]} are in model files from version {first} on, not in one of version {self.version}")
+        learned = kind.FIELDS[max(known)]
         fields = (*_FIELDS, *learned)
         missing = next((name for name in fields if name not in self.content), None)
         if missing is not None:

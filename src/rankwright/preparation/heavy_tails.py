@@ -29,7 +29,7 @@ def heavy_tailed(queries: AnyQueries) -> npt.NDArray[np.intp]:
     A linear ranker follows such documents and hardly sees the differences between all others. Documents whose value is
     0 are left out: most features of sparse data are 0 nearly everywhere, which is no tail.
     """
-    sample = _sampled(queries)
+    sample = sampled(queries)
     if sample.n_documents < _LEAST_DOCUMENTS:
         return np.zeros(0, np.intp)
     x, codes = _by_column(sample.X), sample.grouping.codes
@@ -37,7 +37,7 @@ def heavy_tailed(queries: AnyQueries) -> npt.NDArray[np.intp]:
     return np.array([j for j in columns if _is_heavy(*_present(x, j, codes), sample.n_queries)], np.intp)
 
 
-def _sampled(queries: AnyQueries) -> Queries:
+def sampled(queries: AnyQueries) -> Queries:
     """Whole queries, evenly spaced, with about as many documents as are looked at: the fewer, the more features."""
     most = min(_MOST_DOCUMENTS, max(_LEAST_DOCUMENTS, _MOST_CELLS // max(1, queries.n_features)))
     step = -(-queries.n_documents // most)
@@ -84,7 +84,7 @@ def transforms_of(queries: AnyQueries, columns: npt.NDArray[np.intp], name: Tran
     if name == "none":
         return {}
     make = _log if name == "log" else _quantile
-    x = _by_column(_sampled(queries).X)
+    x = _by_column(sampled(queries).X)
     found = {int(column): make(_column(x, int(column))) for column in columns}
     return {column: transform for column, transform in found.items() if transform is not None}
 

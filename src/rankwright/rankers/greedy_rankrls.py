@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Literal, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.arrays import finite_numbers
-from rankwright.checks import check_bool, check_choice, check_whole, is_number
+from rankwright.checks import check_bool, check_choice, check_whole
 from rankwright.data.streams.sizes import told_bytes
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
@@ -19,9 +19,10 @@ from rankwright.errors import DataError, ParameterError
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure, measures_of
 from rankwright.preparation.missing import MissingName
-from rankwright.progress import Progress, Tell
+from rankwright.progress import Tell
 from rankwright.rankers.base import LinearRanker
-from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError, search_features
+from rankwright.selection.forward import HeldOutMeasure, SearchPlan, SquaredError
+from rankwright.selection.greedy_paths import checked_sizes, greedy_paths
 from rankwright.selection.pair_selector import PairSelector
 from rankwright.selection.path import SelectionPath, Step, all_steps, choose, pareto_front
 from rankwright.selection.recorder import Recorder
@@ -190,26 +191,15 @@ class GreedyRankRLS(LinearRanker):
         kept = frozenset[int]() if rule == "best" else sizes
         noting = Recorder(data.engine, held_out, measures, convention, tell_all=tell_all, kept_sizes=kept)
         with closing(noting) as recorder:
-            paths = []
-            for position, alpha in enumerate(alphas):
-                tell = _counting(progress, position, len(alphas), plan.n_features)
-                steps = self._steps(selector, plan, float(alpha), recorder, tell)
-                paths.append(SelectionPath(float(alpha), steps, queries.feature_names))
+            names = queries.feature_names
+            paths = greedy_paths(
+                selector, plan, alphas, recorder, names, seed=self.random_state, progress=progress
+            )
             candidates, deciding = all_steps(paths, sizes), measures[0] if measures else None
             chosen = candidates[choose(candidates, deciding, rule, recorder.values_of)]
         self._keep(paths, *chosen, deciding, queries.n_features)
         self.passes_ = data.passes
         return self
-
-    def _steps(
-        self, selector: Selector, plan: SearchPlan, alpha: float, recorder: Recorder, tell: Callable[[int], None]
-    ) -> tuple[Step, ...]:
-        selector.start(alpha)
-        rng = np.random.default_rng(self.random_state)
-        for action, feature, rating in search_features(selector, plan, rng):
-            recorder.note(selector, plan, action, feature, rating)
-            tell(selector.selected.size)
-        return recorder.steps()
 
     def _keep(
         self, paths: list[SelectionPath], path: SelectionPath, step: Step, deciding: Measure | None, n: int
@@ -234,16 +224,7 @@ class GreedyRankRLS(LinearRanker):
 
     def _sizes(self, n: int) -> frozenset[int]:
         """The allowed numbers of features."""
-        wanted: Any = self.n_features
-        values = (
-            (range(1, n + 1) if wanted.values is None else wanted.values) if isinstance(wanted, Search) else [wanted]
-        )
-        for value in values:
-            whole = int(value) if is_number(value) and np.isfinite(value) and value == np.floor(value) else value
-            check_whole("n_features", whole, 1, or_else="search(…)")  # 3.0 will do, as a search holds floats
-            if value > n:
-                raise ParameterError(f"n_features is {value:g}, but there are only {n} features")
-        return frozenset(int(value) for value in values)
+        return checked_sizes("n_features", self.n_features, n, "feature", range(1, n + 1))
 
     def _plan(self, queries: AnyQueries, size: int, convention: Convention) -> SearchPlan:
         criterion: SquaredError | HeldOutMeasure = SquaredError()
@@ -314,10 +295,3 @@ class GreedyRankRLS(LinearRanker):
         if 2 * per_feature * plan.n_features > max(_STATE_BYTES, 2 * data_bytes) and not by_measure:
             return "direct"
         return "gram" if per_feature * n <= max(_GRAM_BYTES, data_bytes // 4) else "stream"
-
-
-def _counting(progress: Tell | None, position: int, n_alphas: int, most: int) -> Callable[[int], None]:
-    """Tells how many features are selected for the λ at this position: all take as many."""
-    if progress is None:
-        return lambda size: None
-    return lambda size: progress(Progress(f"feature {size} of {most}", position * most + size, n_alphas * most))

@@ -34,10 +34,23 @@ _WAITING_SHARE = 16
 _Scored = Callable[[Part, Columns, Any], tuple[Array, Judgments]]
 
 
+class ColumnScores:
+    """Scores of a part's documents by some columns of its features."""
+
+    def held_out(self, part: Part, columns: Columns, weights: WeightsByPart) -> tuple[Array, Judgments]:
+        """With the weights that each query has without it."""
+        return part.centred.scores(columns, weights.of(part)), part.judgments
+
+    def scored(self, part: Part, columns: Columns, weights: Array) -> tuple[Array, Judgments]:
+        """With the same weights for all."""
+        return linear_scores(part.x[:, columns], weights), part.queries.judgments
+
+
 class Recorder:
     """Notes steps. Measures are computed for many of them in one reading of the queries.
 
-    Of steps with ``kept_sizes`` features, it keeps for each held-out query the value that decides.
+    Of steps with ``kept_sizes`` features, it keeps for each held-out query the value that decides. ``scores`` tells what
+    columns are, if they are not the features.
     """
 
     def __init__(
@@ -49,8 +62,9 @@ class Recorder:
         *,
         tell_all: bool,
         kept_sizes: frozenset[int],
+        scores: ColumnScores | None = None,
     ) -> None:
-        self._engine = engine
+        self._engine, self._scores = engine, scores or ColumnScores()
         self._valid = engine_of(valid) if valid is not None and measures else None
         self._tell_held_out = bool(measures) and (tell_all or valid is None)
         self._measures, self._convention = measures, convention
@@ -93,13 +107,13 @@ class Recorder:
     def _measure(self) -> None:
         steps = [step for step, _ in self._waiting]
         if steps and self._tell_held_out:
-            held_out = self._values(self._engine, _held_out, steps, [weights for _, weights in self._waiting])
+            held_out = self._values(self._engine, self._scores.held_out, steps, [weights for _, weights in self._waiting])
             for step, values in zip(steps, held_out, strict=True):
                 step.lqo.update(zip(self._measures, map(estimate_of, values), strict=True))
                 if self._valid is None:
                     self._keep(step, values[0])
         if steps and self._valid is not None:
-            valid = self._values(self._valid, _scored, steps, [step.weights for step in steps])
+            valid = self._values(self._valid, self._scores.scored, steps, [step.weights for step in steps])
             for step, values in zip(steps, valid, strict=True):
                 step.valid.update(zip(self._measures, map(estimate_of, values), strict=True))
                 self._keep(step, values[0])
@@ -144,13 +158,3 @@ def _measured(
         return np.stack([found[measure] for measure in measures], axis=1)
 
     return np.stack(list(part.in_order(of_model, zip(columns, weights, strict=True))), axis=1)
-
-
-def _held_out(part: Part, columns: Columns, weights: WeightsByPart) -> tuple[Array, Judgments]:
-    """With the weights that each query has without it."""
-    return part.centred.scores(columns, weights.of(part)), part.judgments
-
-
-def _scored(part: Part, columns: Columns, weights: Array) -> tuple[Array, Judgments]:
-    """With the same weights for all."""
-    return linear_scores(part.x[:, columns], weights), part.queries.judgments
