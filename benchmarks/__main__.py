@@ -24,6 +24,7 @@ NAMES = (
     "stream",
     "cluster",
     "choose",
+    "nonlinear",
 )
 
 
