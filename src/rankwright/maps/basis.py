@@ -26,7 +26,7 @@ VALUE, ABOVE, BELOW, LOG, MISSING = range(len(FACTORS))  # as the names in FACTO
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised:
+class Units:
     """z = (x − centre) / size of each feature, where ``fill`` stands for missing values, if that is known.
 
     Centres have few digits, and sizes are powers of two: both only keep numbers near 1 and formulas short.
@@ -36,13 +36,16 @@ class Standardised:
     centre: Array
     size: Array
 
-    def of(self, x: Any, columns: Columns) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """z of some features of some rows, and which of them were missing."""
+    def of(self, x: Any, columns: Columns | None = None) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """z of all features of some rows, or of some features, and which of them were missing."""
+        which: Any = slice(None) if columns is None else columns
         values = dense_columns(x, columns)
         missing = np.isnan(values)
         if self.fill is not None and missing.any():
-            values = np.where(missing, self.fill[columns], values)
-        return (values - self.centre[columns]) / self.size[columns], missing
+            values = np.where(missing, self.fill[which], values)
+        values -= self.centre[which]
+        values /= self.size[which]
+        return values, missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,7 @@ class Basis:
     scale : what it is divided by, after z took the place of x
     """
 
-    by: Standardised
+    by: Units
     first: Columns
     second: Columns
     kinds: npt.NDArray[np.int8]

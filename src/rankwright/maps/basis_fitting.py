@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.errors import DataError, ParameterError
-from rankwright.maps.basis import ABOVE, BELOW, LOG, MISSING, VALUE, Basis, Standardised
+from rankwright.maps.basis import ABOVE, BELOW, LOG, MISSING, VALUE, Basis, Units
 from rankwright.maps.basis_sums import spreads
 from rankwright.maps.terms import dense_columns
 from rankwright.preparation.heavy_tails import sampled, transforms_of
@@ -27,6 +27,7 @@ from rankwright.preparation.transforms import Log
 from rankwright.types import Array, Columns
 
 MOST_COLUMNS = 1 << 22  # whose numbers and sums take some hundred megabytes
+_ROUNDING = 1e-12  # of the size of a feature
 _LEAST_VALUES = 3  # different ones: of fewer, hinges and logarithms are the feature itself
 
 
@@ -37,11 +38,11 @@ def fitted_basis(queries: AnyQueries, *, hinges: int, products: bool, logarithms
     """
     _check_number(queries.n_features, hinges, products=products, logarithms=logarithms)
     preparation = unscaled_preparation(queries)
-    by = _standardised(queries, preparation.filling)
+    by, differs = _units(queries, preparation.filling)
     sample = sampled(queries)
     described = [*_singles(sample, preparation.indicated, hinges, logarithms=logarithms)]
     if products:
-        described += [_products(np.flatnonzero(_differs(queries, by)))]
+        described += [_products(np.flatnonzero(differs))]
     first, second, kinds, numbers = (np.concatenate(parts) for parts in zip(*described, strict=True))
     basis = Basis(by, first, second, kinds.astype(np.int8), numbers, np.ones(len(first)))
     scale, varies = spreads(engine_of(queries), basis)
@@ -60,15 +61,18 @@ def _check_number(n: int, hinges: int, *, products: bool, logarithms: bool) -> N
 # Means and spreads
 
 
-def _standardised(queries: AnyQueries, filling: Filling | None) -> Standardised:
+def _units(queries: AnyQueries, filling: Filling | None) -> tuple[Units, npt.NDArray[np.bool_]]:
+    """Centre and size of each feature, and whether it differs between any documents."""
     n, fill = queries.n_features, None if filling is None else filling.values
     engine = engine_of(queries)
-    plain = Standardised(fill, np.zeros(n), np.ones(n))
+    plain = Units(fill, np.zeros(n), np.ones(n))
     mean: Array = engine.sum(_sums, plain, 1, queries.n_documents).values
     variance: Array = engine.sum(_sums, replace(plain, centre=mean), 2, queries.n_documents).values
-    size = np.exp2(np.round(np.log2(np.sqrt(variance), out=np.zeros(n), where=variance > 0)))
+    differs = np.sqrt(variance) > _ROUNDING * np.abs(mean)
+    size = np.exp2(np.round(np.log2(np.sqrt(variance), out=np.zeros(n), where=differs)))
     digits = [1 - math.floor(math.log10(own)) for own in size.tolist()]
-    return Standardised(fill, np.array([_rounded(*pair) for pair in zip(mean.tolist(), digits, strict=True)]), size)
+    centre = np.array([_rounded(*pair) for pair in zip(mean.tolist(), digits, strict=True)])
+    return Units(fill, centre, size), differs
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -76,38 +80,23 @@ def _rounded(value: float, digits: int) -> float:
     return round(value, digits) + 0.0
 
 
-def _sums(part: Part, by: Standardised, power: int, n_documents: int) -> DoubledSums:
+def _sums(part: Part, by: Units, power: int, n_documents: int) -> DoubledSums:
     """Σ (x − centre)^power / n_documents, the same for every cut of the data."""
-    sums, every = DoubledSums(part.n_features), np.arange(part.n_features)
+    sums = DoubledSums(part.n_features)
     for begin in range(0, part.n_documents, ROWS_PER_BLOCK):
-        values, _ = by.of(part.queries.X[begin : begin + ROWS_PER_BLOCK], every)
+        values, _ = by.of(part.queries.X[begin : begin + ROWS_PER_BLOCK])
         if not np.isfinite(values).all():
             _tell_what_is_not_finite(part.queries, by)
         sums.add_rows(values**power / n_documents)
     return sums
 
 
-def _tell_what_is_not_finite(queries: Queries, by: Standardised) -> None:
+def _tell_what_is_not_finite(queries: Queries, by: Units) -> None:
     """An error names the first feature that is infinite."""
-    x = dense_columns(queries.X, np.arange(queries.n_features))
+    x = dense_columns(queries.X)
     filled = np.where(np.isnan(x), 0.0 if by.fill is None else by.fill, x)
     check_features(Queries(filled, queries.supervision, queries.qid, feature_names=queries.feature_names))
     raise DataError("the features are so large that their squares overflow: rescale them")
-
-
-def _differs(queries: AnyQueries, by: Standardised) -> npt.NDArray[np.bool_]:
-    """Which features differ between any documents: others are worth nothing in products."""
-    lowest, highest = zip(*engine_of(queries).each(_extremes, by), strict=True)
-    differs: npt.NDArray[np.bool_] = np.max(highest, axis=0) > np.min(lowest, axis=0)
-    return differs
-
-
-def _extremes(part: Part, by: Standardised) -> tuple[Array, Array]:
-    every = np.arange(part.n_features)
-    starts = range(0, part.n_documents, ROWS_PER_BLOCK)
-    blocks = (by.of(part.queries.X[begin : begin + ROWS_PER_BLOCK], every)[0] for begin in starts)
-    extremes = [(block.min(axis=0), block.max(axis=0)) for block in blocks]
-    return np.min([low for low, _ in extremes], axis=0), np.max([high for _, high in extremes], axis=0)
 
 
 # Which columns

@@ -16,13 +16,14 @@ import numpy.typing as npt
 from rankwright.data.centred import centred_by_query
 from rankwright.data.part import Part
 from rankwright.engines.engine import Engine
+from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.runs import runs_of_queries
-from rankwright.maps.basis import ABOVE, BELOW, LOG, MISSING, VALUE, Basis, Standardised
-from rankwright.preparation.transforms import Log
+from rankwright.maps.basis import ABOVE, BELOW, LOG, MISSING, Basis, Units
+from rankwright.maps.basis_kernels import add_hinge_moments, add_hinge_products
 from rankwright.types import Array, Columns
 
 _ROWS_PER_BLOCK = 1024  # so that a block stays in a core's cache
-# Squares of products that are differences of numbers so much larger are summed up anew, without differences.
+# Squares that are differences of numbers so much larger are summed up anew, without differences.
 _DELICATE = 1e-5
 _AT_ONCE = 64  # columns made for that
 _ROUNDING = 1e-12  # of the size of a column
@@ -77,19 +78,18 @@ def products_with(engine: Engine, basis: Basis, column: int | None = None) -> Ar
     return products / basis.scale
 
 
-def _products(part: Part, by: Standardised, layout: _Layout, of_column: Basis | None) -> Array:
+def _products(part: Part, by: Units, layout: _Layout, of_column: Basis | None) -> Array:
     values = _target(part) if of_column is None else _centred_column(part, of_column)
 
     def add(first: int, last: int, out: Array) -> None:
         for begin, z, missing in _blocks(part, by, first, last):
             _add_block(z, missing, by, layout, values[begin : begin + len(z)], out)
 
-    return part.sum_over_runs(add, (layout.length,))
+    with one_thread_per_call():
+        return part.sum_over_runs(add, (layout.length,))
 
 
-def _add_block(
-    z: Array, missing: npt.NDArray[np.bool_], by: Standardised, layout: _Layout, values: Array, out: Array
-) -> None:
+def _add_block(z: Array, missing: npt.NDArray[np.bool_], by: Units, layout: _Layout, values: Array, out: Array) -> None:
     n, logged = layout.n_features, layout.logged
     out[:n] += values @ z
     if missing.any():
@@ -98,12 +98,11 @@ def _add_block(
     if len(logged):
         out[2 * n : end] += values @ _logarithms(z, by, layout)
     hinges = out[end : end + layout.knots.size].reshape(layout.knots.shape)
-    for place, knots in enumerate(layout.knots):
-        hinges[place] += values @ np.maximum(z - knots, 0.0)
+    add_hinge_products(z, layout.knots, values, hinges)
     out[end + layout.knots.size :] += (z.T @ (z * values[:, None])).ravel()
 
 
-def _logarithms(z: Array, by: Standardised, layout: _Layout) -> Array:
+def _logarithms(z: Array, by: Units, layout: _Layout) -> Array:
     x = z[:, layout.logged] * by.size[layout.logged] + by.centre[layout.logged]
     return np.copysign(np.log1p(np.abs(x) / layout.units), x)
 
@@ -115,60 +114,82 @@ def spreads(engine: Engine, basis: Basis) -> tuple[Array, npt.NDArray[np.bool_]]
     """The standard deviation within queries of each column, before its own scale; and whether there is one."""
     layout = _layout(basis)
     below = (basis.kinds == BELOW) & ~basis.is_product
-    above, hinges_below, sizes = engine.sum(_squares, basis.by, layout)
-    squares, size = above[layout.place], sizes[layout.place]
+    above, sizes_above, hinges_below, sizes_below = engine.sum(_squares, basis.by, layout)
+    squares, size = above[layout.place], sizes_above[layout.place]
     start = 2 * layout.n_features + len(layout.logged)
     squares[below] = hinges_below[layout.place[below] - start]
-    delicate = np.flatnonzero(basis.is_product & (squares < _DELICATE * size))
+    size[below] = sizes_below[layout.place[below] - start]
+    delicate = np.flatnonzero(squares < _DELICATE * size)
     for begin in range(0, len(delicate), _AT_ONCE):
         some = delicate[begin : begin + _AT_ONCE]
-        squares[some] = engine.sum(_direct_squares, basis.take(some)) * basis.scale[some] ** 2
-    varies = np.sqrt(squares) > _ROUNDING * np.sqrt(size)
+        squares[some], size[some] = engine.sum(_direct_squares, basis.take(some))
+    varies = np.sqrt(np.maximum(squares, 0.0)) > _ROUNDING * np.sqrt(size)
     return np.where(varies, np.sqrt(np.maximum(squares, 0.0) / engine.n_documents), 1.0), varies
 
 
-def _squares(part: Part, by: Standardised, layout: _Layout) -> tuple[Array, Array, Array]:
-    """Σ of centred squares of all columns, of hinges below their knots, and Σ of squares as they are."""
+class _Sums(NamedTuple):
+    """Σ of squares centred query by query, and as they are; of all columns, and of hinges below their knots."""
+
+    centred: Array
+    sizes: Array
+    below: Array
+    sizes_below: Array
+
+
+def _squares(part: Part, by: Units, layout: _Layout) -> _Sums:
     length, n_hinges = layout.length, layout.knots.size
+    cuts = np.cumsum([length, length, n_hinges])
 
     def add(first: int, last: int, out: Array) -> None:
+        sums = _Sums(*np.split(out, cuts))
         for begin, z, missing in _blocks(part, by, first, last, whole=True):
-            q = int(np.searchsorted(part.offsets, begin))
-            offsets = part.offsets[q : np.searchsorted(part.offsets, begin + len(z)) + 1] - begin
-            _add_squares(z, missing, by, layout, offsets, (out[:length], out[length:-length], out[-length:]))
+            q, stop = np.searchsorted(part.offsets, [begin, begin + len(z)])
+            _add_squares(z, missing, by, layout, part.offsets[q : stop + 1] - begin, sums)
 
-    sums = part.sum_over_runs(add, (2 * length + n_hinges,))
-    return sums[:length], sums[length:-length], sums[-length:]
+    with one_thread_per_call():
+        return _Sums(*np.split(part.sum_over_runs(add, (2 * length + 2 * n_hinges,)), cuts))
 
 
 def _add_squares(
     z: Array,
     missing: npt.NDArray[np.bool_],
-    by: Standardised,
+    by: Units,
     layout: _Layout,
     offsets: npt.NDArray[np.int64],
-    out: tuple[Array, Array, Array],
+    out: _Sums,
 ) -> None:
-    centred, below, sizes = out
     n, logged = layout.n_features, layout.logged
-    singles = [(0, z), (n, missing.astype(np.float64)), (2 * n, _logarithms(z, by, layout))]
-    end = 2 * n + len(logged)
-    for place, knots in enumerate(layout.knots):
-        singles.append((end + place * n, np.maximum(z - knots, 0.0)))
-        own = np.where(np.isinf(knots), 0.0, np.maximum(knots - z, 0.0))
-        below[place * n : (place + 1) * n] += _sums_of_squares(centred_by_query(own, offsets))
-        sizes[end + place * n : end + (place + 1) * n] += _sums_of_squares(own)
+    singles = [(0, z), (2 * n, _logarithms(z, by, layout))]
+    if missing.any():
+        singles.append((n, missing.astype(np.float64)))
     for start, values in singles:
-        centred[start : start + values.shape[1]] += _sums_of_squares(centred_by_query(values, offsets))
-        sizes[start : start + values.shape[1]] += _sums_of_squares(values)
-    start = end + layout.knots.size
+        out.centred[start : start + values.shape[1]] += _sums_of_squares(centred_by_query(values, offsets))
+        out.sizes[start : start + values.shape[1]] += _sums_of_squares(values)
+    hinges = slice(2 * n + len(logged), 2 * n + len(logged) + layout.knots.size)
+    products = slice(hinges.stop, None)
     squared = z * z
     raw = (squared.T @ squared).ravel()
-    sizes[start:] += raw
-    centred[start:] += raw
+    out.sizes[products] += raw
+    out.centred[products] += raw
     for begin, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        gram = z[begin:stop].T @ z[begin:stop]
-        centred[start:] -= (gram * gram / (stop - begin)).ravel()
+        of_query = z[begin:stop]
+        gram = of_query.T @ of_query
+        out.centred[products] -= (gram * gram / len(of_query)).ravel()
+        if layout.knots.size:
+            _add_hinges(of_query, gram.diagonal(), layout.knots, hinges, out)
+
+
+def _add_hinges(z: Array, squares: Array, knots: Array, place: slice, out: _Sums) -> None:
+    """Hinges of one query above their knots; those below are what they lack of z − t, where they are 0."""
+    above, above_squares = np.zeros((2, *knots.shape))
+    add_hinge_moments(z, knots, above, above_squares)
+    sums, t = z.sum(axis=0), np.where(np.isinf(knots), 0.0, knots)
+    below = above - sums + len(z) * t
+    below_squares = squares - 2 * t * sums + len(z) * t * t - above_squares
+    out.sizes[place] += above_squares.ravel()
+    out.sizes_below[:] += below_squares.ravel()
+    out.centred[place] += (above_squares - above * above / len(z)).ravel()
+    out.below[:] += (below_squares - below * below / len(z)).ravel()
 
 
 def _sums_of_squares(values: Array) -> Array:
@@ -176,27 +197,28 @@ def _sums_of_squares(values: Array) -> Array:
     return sums
 
 
-def _direct_squares(part: Part, basis: Basis) -> Array:
-    return _sums_of_squares(_centred(part, basis))
+def _direct_squares(part: Part, basis: Basis) -> tuple[Array, Array]:
+    """Σ of squares of columns that are made for it, centred and as they are."""
+    made = made_of(part, basis)
+    return _sums_of_squares(centred_by_query(made, part.offsets)), _sums_of_squares(made)
 
 
 # Documents of a part
 
 
 def _blocks(
-    part: Part, by: Standardised, first: int, last: int, *, whole: bool = False
+    part: Part, by: Units, first: int, last: int, *, whole: bool = False
 ) -> Iterator[tuple[int, Array, npt.NDArray[np.bool_]]]:
     """z of the documents of queries first … last − 1, a block at a time, and where values were missing.
 
     Blocks are of ``whole`` queries, or cut anywhere.
     """
-    every = np.arange(part.n_features)
     for start, stop in runs_of_queries(part.offsets, _ROWS_PER_BLOCK, first, last):
         begin, end = int(part.offsets[start]), int(part.offsets[stop])
         step = max(1, end - begin) if whole else _ROWS_PER_BLOCK
         for at in range(begin, end, step):
             until = min(at + step, end)
-            yield at, *by.of(rows_of(part, at, until), every)
+            yield at, *by.of(rows_of(part, at, until))
 
 
 def rows_of(part: Part, begin: int, end: int) -> Array:
@@ -210,12 +232,8 @@ def made_of(part: Part, basis: Basis) -> Array:
     return basis.columns(rows_of(part, 0, part.n_documents))
 
 
-def _centred(part: Part, basis: Basis) -> Array:
-    return centred_by_query(made_of(part, basis), part.offsets)
-
-
 def _centred_column(part: Part, basis: Basis) -> Array:
-    column: Array = _centred(part, basis)[:, 0]
+    column: Array = centred_by_query(made_of(part, basis), part.offsets)[:, 0]
     return column
 
 

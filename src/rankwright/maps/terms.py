@@ -122,7 +122,7 @@ class Terms:
         return values
 
     def text(self, name_of: Callable[[int], str]) -> str:
-        """The formula as people write it, such as ``0.7·bm25 + 0.2·max(0, ctr − 0.1)``; the largest terms come first."""
+        """The formula as people write it, such as ``0.7·bm25 + 0.2·max(0, ctr − 0.1)``."""
         told = [(term.weight, f"{abs(term.weight):.4g}·{term.text(name_of)}") for term in self.terms]
         if self.intercept or not told:
             told.append((self.intercept, f"{abs(self.intercept):.4g}"))
@@ -147,8 +147,8 @@ class Terms:
         return replace(self, terms=tuple(kept), intercept=intercept)
 
 
-def dense_columns(x: Any, columns: Columns) -> Array:
-    """Some columns in float64, dense."""
-    taken = x[:, columns]
+def dense_columns(x: Any, columns: Columns | None = None) -> Array:
+    """All columns of some rows, or some of them, as a dense array of their own in float64."""
+    taken = x if columns is None else x[:, columns]
     values: Array = (taken.toarray() if sp.issparse(taken) else taken).astype(np.float64)
     return values

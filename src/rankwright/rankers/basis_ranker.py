@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -164,7 +165,8 @@ class BasisRanker(TermsScorer, Ranker):
 
     def _keep(self, basis: Basis, path: SelectionPath, step: Step) -> None:
         self.path_, self.alpha_, self.n_candidates_ = path, path.alpha, basis.n_columns
-        self.terms_ = basis.take(step.selected).terms(step.weights)
+        # What all documents share ranks nothing.
+        self.terms_ = replace(basis.take(step.selected).terms(step.weights), intercept=0.0)
 
     def _sizes(self, n_candidates: int) -> frozenset[int]:
         """The allowed numbers of terms; where there are fewer candidates than terms asked for, all of them."""

@@ -192,9 +192,7 @@ class GreedyRankRLS(LinearRanker):
         noting = Recorder(data.engine, held_out, measures, convention, tell_all=tell_all, kept_sizes=kept)
         with closing(noting) as recorder:
             names = queries.feature_names
-            paths = greedy_paths(
-                selector, plan, alphas, recorder, names, seed=self.random_state, progress=progress
-            )
+            paths = greedy_paths(selector, plan, alphas, recorder, names, seed=self.random_state, progress=progress)
             candidates, deciding = all_steps(paths, sizes), measures[0] if measures else None
             chosen = candidates[choose(candidates, deciding, rule, recorder.values_of)]
         self._keep(paths, *chosen, deciding, queries.n_features)

@@ -107,7 +107,9 @@ class Recorder:
     def _measure(self) -> None:
         steps = [step for step, _ in self._waiting]
         if steps and self._tell_held_out:
-            held_out = self._values(self._engine, self._scores.held_out, steps, [weights for _, weights in self._waiting])
+            held_out = self._values(
+                self._engine, self._scores.held_out, steps, [weights for _, weights in self._waiting]
+            )
             for step, values in zip(steps, held_out, strict=True):
                 step.lqo.update(zip(self._measures, map(estimate_of, values), strict=True))
                 if self._valid is None:
