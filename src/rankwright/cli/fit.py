@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-_JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "beyond_linear", "gave_up", "notes", "left_out")
+_JSON = ("chosen", "evaluated_on", "rule", "summary", "leaderboard", "gave_up", "notes", "left_out")
 
 
 @reads_data_anywhere
@@ -139,7 +139,8 @@ def fit(
         origin = Origin(command_text(), data_records(files, queries, digests))
         result, report = _run(request, out, origin, overwrite=overwrite)
     if as_json:
-        print_json({key: report[key] for key in _JSON})
+        more = ("beyond_linear",) if report["beyond_linear"] else ()
+        print_json({key: report[key] for key in (*_JSON, *more)})
     else:
         print_table(FitSummary(result, ON_COMMAND_LINE))
         print_lines(f"\nWritten to {out}: {', '.join(FILES)}")

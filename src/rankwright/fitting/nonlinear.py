@@ -167,7 +167,11 @@ class _Trees(NonlinearFamily):
         """All trees that are asked for: held-out queries of the fit tell how many are best."""
         options = {"loss": self.loss, **setting}
         ranker = BoostedRanker(
-            library="lightgbm", n_trees=options.pop("trees"), measures=self.measure, convention=self.convention, **options
+            library="lightgbm",
+            n_trees=options.pop("trees"),
+            measures=self.measure,
+            convention=self.convention,
+            **options,
         )
         return ranker.fit(queries, progress=progress).model()
 

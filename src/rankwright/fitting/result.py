@@ -20,7 +20,7 @@ from rankwright.fitting.family import LINEAR, Family
 from rankwright.fitting.learned import Learned, Weights
 from rankwright.fitting.preparing import Tried
 from rankwright.fitting.request import Request
-from rankwright.fitting.summary import FitSummary, notes_on_grids
+from rankwright.fitting.summary import FitSummary, note_on_search, notes_on_grids
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.models.model import Model
@@ -235,8 +235,8 @@ class FitResult:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What to know besides: where the best λ is at an end of all that were tried."""
-        return tuple(notes_on_grids(self))
+        """What to know besides: where the best λ is at an end of all that were tried, and how far a search came."""
+        return (*notes_on_grids(self), *note_on_search(self))
 
     @property
     def ended_for_time(self) -> bool:

@@ -321,3 +321,13 @@ def notes_on_grids(result: FitResult) -> Sequence[str]:
         title, extreme = judged.family.title, "smallest" if end == "least" else "largest"
         notes.append(f"The best λ for {title}, {alpha}, is the {extreme} that was tried.{why}")
     return notes
+
+
+def note_on_search(result: FitResult) -> list[str]:
+    """How many settings of non-linear rankers were drawn, and whether more time would draw more."""
+    searched = [judged for judged in result.judged if judged.family.complexity != LINEAR]
+    if not searched:
+        return []
+    counts = ", ".join(f"{len(judged.settings)} of {judged.family.title}" for judged in searched)
+    more = " Time was out: a larger budget tries more." if any(judged.ended_for_time for judged in searched) else ""
+    return [f"Settings tried, drawn at random: {counts}.{more}"]
