@@ -126,9 +126,7 @@ class ModelReader:
         known = [version for version in kind.FIELDS if version <= self.version]
         if not known:
             (first, learned), *_ = kind.FIELDS.items()
-            self.refuse(
-                f"{learned[0]} are in model files from version {first} on, not in one of version {self.version}"
-            )
+            self.refuse(f"{learned[0]} are in model files from version {first} on, not in one of version {self.version}")
         learned = kind.FIELDS[max(known)]
         fields = (*_FIELDS, *learned)
         missing = next((name for name in fields if name not in self.content), None)
