@@ -227,7 +227,7 @@ def test_all_nonlinear_rankers_join_by_one_word(monkeypatch):
     assert _checked_rankers(["neural", "rankrls"], False) == ["rankrls", "neural"]
     with pytest.raises(ParameterError, match="nonlinear must be True or False, not 'yes'"):
         _checked_rankers(RANKERS, "yes")
-    with pytest.raises(ParameterError, match="rankers must be some of .*kernel-map"):
+    with pytest.raises(ParameterError, match=r"rankers must be some of .*kernel-map"):
         _checked_rankers(["trees"], False)
 
 

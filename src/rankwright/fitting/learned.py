@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
-from rankwright.explanation.given import dense, parts_of
+from rankwright.explanation.explanation import explain
+from rankwright.explanation.given import dense
 from rankwright.fitting.work import Arrays
 from rankwright.models.linear_model import LinearModel
 from rankwright.models.model import Model
@@ -23,6 +24,13 @@ from rankwright.preparation.formula import linear_scores
 from rankwright.preparation.preparation import Preparation
 from rankwright.selection.judging import Judge
 from rankwright.types import Array
+
+
+class Contributions(NamedTuple):
+    """What scores are sums of, by name, and how much of it each document has (documents × names)."""
+
+    names: Sequence[str]
+    values: Array
 
 
 class Learned(ABC):
@@ -43,8 +51,11 @@ class Learned(ABC):
         """The score of each document, query by query."""
 
     @abstractmethod
-    def contributions(self, given: Queries, columns: Queries) -> Array:
-        """What each feature adds to the score of each document of a query, beyond the mean of the query."""
+    def contributions(self, given: Queries, columns: Queries) -> Contributions:
+        """What each feature adds to the score of each document of a query, beyond the mean of the query.
+
+        The query is given as it is, and with columns prepared from its features.
+        """
 
     @abstractmethod
     def model(self, **about: Any) -> Model:
@@ -75,10 +86,11 @@ class Weights(Learned):
         scores: Array = engine_of(queries).per_query(_linear_scores, self.weights[0])
         return scores
 
-    def contributions(self, given: Queries, columns: Queries) -> Array:
+    def contributions(self, given: Queries, columns: Queries) -> Contributions:
         """w_j (x_ij − x̄_j), of prepared x: what a feature adds by being missing counts as its own."""
         x = dense(columns.X, np.arange(columns.n_features))
-        return self.by.of_features(self.weights[0] * (x - x.mean(axis=0)))
+        of_columns = self.weights[0] * (x - x.mean(axis=0))
+        return Contributions(given.feature_names, self.by.of_features(of_columns))
 
     def model(self, **about: Any) -> LinearModel:
         """With the preparation folded in."""
@@ -112,14 +124,12 @@ class Models(Learned):
         scores: Array = engine_of(queries).per_query(_model_scores, self.models[0])
         return scores
 
-    def contributions(self, given: Queries, columns: Queries) -> Array:
-        """As `explain` tells them."""
-        model = self.models[0]
-        x = model._columns_of(given)
-        parts = parts_of(model, x)
-        found = np.zeros((given.n_documents, model.n_features_in_))
-        found[:, parts.columns] = parts.from_mean(dense(x, parts.columns))
-        return found
+    def contributions(self, given: Queries, columns: Queries) -> Contributions:
+        """As `explain` tells them: of features, or of terms of a formula."""
+        explanation = explain(self.models[0], given, given.query_ids[0])
+        values = np.empty_like(explanation.contributions)
+        values[[document.row for document in explanation.documents]] = explanation.contributions
+        return Contributions(explanation.features, values)
 
     def model(self, **about: Any) -> Model:
         """The first model, which knows how it was trained already."""

@@ -153,8 +153,7 @@ class _Final:
         rows = rows if grouping.order is None else grouping.order[rows]
         grades, scores = shown.given.y, self._scores[rows]
         ranks, before, ideal = (_places(values) for values in (scores, self._baseline_scores[rows], grades))
-        contributions = self._result.learned_for(query).contributions(shown.given, shown.columns)
-        names = self._queries.feature_names if len(rows) else ()
+        names, contributions = self._result.learned_for(query).contributions(shown.given, shown.columns)
         doc_ids = shown.given.doc_ids
         documents = []
         for i in np.argsort(-scores, kind="stable"):
