@@ -4,9 +4,9 @@
 puts them into docs/choose.md, and the shorter one into README.md. With ``--out``, what is done is kept in FOLDER.
 
 - **The same time** (sets mq and mslr: RANKWRIGHT_PEER_DATA names a folder with mq_train.npz, mq_valid.npz,
-  mslr_train.npz and mslr_valid.npz). LightGBM's lambdarank and rank_xendcg grow 100 and 500 trees; the slower of the two
-  tells how long each of ours may train, which is made as large as fits. Half of the held-out queries choose the best of
-  theirs and the best of ours, and the other half compares these two.
+  mslr_train.npz and mslr_valid.npz). LightGBM's lambdarank and rank_xendcg grow 100 and 500 trees. The slower of the
+  two tells how long each of ours may train, which is made as large as fits. Half of the held-out queries choose the
+  best of theirs and the best of ours, and the other half compares these two.
 - **The same search** (sets mq2008 and ohsumed: RANKWRIGHT_DATA names a folder with MQ2008/Fold1 to Fold5 and
   OHSUMED/Fold1 to Fold5). Every ranker is trained with as many settings, drawn at random, on the training part of a
   fold. The validation part chooses among them (for trees also their number), and the test part compares. λ of linear
