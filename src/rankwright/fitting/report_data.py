@@ -61,6 +61,7 @@ def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping
         "left_out": [{"ranker": each.family.title, "reason": each.reason} for each in result.left_out],
         "alpha_paths": [_alpha_path(each, result) for each in result.judged if _is_path_of_alpha(each)],
         "feature_path": _feature_path(result),
+        "formula": result.formula_text,
         "no_weights": _no_weights(result),
         "weights": _weights(result),
         "preparation": _preparation(result),

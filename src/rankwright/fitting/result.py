@@ -24,6 +24,7 @@ from rankwright.fitting.summary import FitSummary, note_on_search, notes_on_grid
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.models.model import Model
+from rankwright.models.terms_model import TermsModel
 from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
 from rankwright.types import Array
@@ -128,6 +129,11 @@ class FitResult:
         """The weights that held-out scores come from, a row for each split; None if there are none."""
         weights = [learned.weights[0] for learned in self.learned_by_split if isinstance(learned, Weights)]
         return np.stack(weights) if weights else None
+
+    @property
+    def formula_text(self) -> str | None:
+        """The chosen ranker as a formula, if it is a short one."""
+        return self.model.formula_text() if isinstance(self.model, TermsModel) else None
 
     def learned_for(self, q: int) -> Learned:
         """What the q-th of the final queries was ranked by."""

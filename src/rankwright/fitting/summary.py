@@ -137,6 +137,7 @@ class FitSummary:
         result = self.result
         return [
             self._choice(),
+            *([f"The formula: {result.formula_text}"] if result.formula_text else []),
             *self._given_up(),
             *self._against_linear(),
             *self._preparation(),

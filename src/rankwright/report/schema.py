@@ -121,6 +121,7 @@ SHAPE = {
     "alpha_paths": [{"ranker": str, "alphas": [float], "means": [float], "errors": [_Maybe(float)], "chosen": int}],
     "feature_path": _Maybe({"points": [_STEP], "chosen": int, "has_costs": bool}),
     "preparation": _Maybe(_PREPARATION),
+    "formula": _Maybe(str),  # if the ranker is a short one
     "no_weights": _Maybe(str),  # why there are none, if the ranker has no weights by its nature
     "weights": [{"feature": str, "weight": float, "importance": float}],
     "queries": {

@@ -11,6 +11,7 @@ from rankwright.report.markup import (
     decimal,
     duration,
     escaped,
+    folded,
     interval,
     name,
     numbers,
@@ -35,13 +36,12 @@ def beside_linear(report: Report) -> str:
         "of rankers that are compared. Scoring is the median time of <code>model.predict</code> in Python for "
         f"{count(found['documents'], 'document')}, features ready. Export lists the targets that can compute the model."
     )
-    columns = (
-        words("Ranker", "Kind")
-        + numbers(report["measure"], "Against linear", "p (Holm)", "Scoring", "Features")
-        + words("Export", "Setting")
-    )
-    lines = [_line(row) for row in found["rows"]]
-    return "\n".join([how(text), table("nonlinear", columns, lines, label="Linear or not", is_sortable=True)])
+    figures = numbers(report["measure"], "Against linear", "p (Holm)", "Scoring", "Features")
+    columns = words("Ranker") + figures + words("Export")
+    compared = table("nonlinear", columns, map(_line, found["rows"]), label="Linear or not", is_sortable=True)
+    settings = [[name(row["ranker"]), escaped(row["setting"])] for row in found["rows"]]
+    listed = table("setting", words("Ranker", "Setting"), settings, label="Settings")
+    return "\n".join([how(text), compared, folded("The settings that were chosen", listed, key="settings")])
 
 
 def _line(row: Mapping[str, Any]) -> list[str]:
@@ -49,8 +49,7 @@ def _line(row: Mapping[str, Any]) -> list[str]:
     if row["difference"] is not None:
         difference = f"{signed(row['difference'])} <small>{interval(row['interval'])}</small>"
     return [
-        name(row["ranker"]) + badge("chosen") * row["is_chosen"],
-        escaped(row["kind"]),
+        f"{name(row['ranker'])}{badge('chosen') * row['is_chosen']} <small>{escaped(row['kind'])}</small>",
         decimal(row["mean"]),
         difference,
         p_value(row["p_value"]),

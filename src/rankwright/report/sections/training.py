@@ -119,6 +119,8 @@ def _alpha_plot(report: Report, path: Mapping[str, Any], i: int) -> str:
 def weights(report: Report) -> str:
     """What the chosen ranker weighs, most important first."""
     used = [row for row in report["weights"] if row["weight"]]
+    if not used and report["formula"]:
+        return f"<p>The chosen ranker is a formula: <code>{escaped(report['formula'])}</code></p>"
     if not used:
         return f"<p>{escaped(report['no_weights'] or 'The chosen ranker has no weights to show.')}</p>"
     text = (
