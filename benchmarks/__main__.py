@@ -25,6 +25,7 @@ NAMES = (
     "cluster",
     "choose",
     "boosting",
+    "nonlinear",
 )
 
 
