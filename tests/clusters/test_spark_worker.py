@@ -93,14 +93,14 @@ def test_programs_of_an_application_leave_each_other_what_they_have(tmp_path, mo
 
     def found(run, used, number, pieces):
         name, names = worker.Name(run, number), worker.Names(run, frozenset(used), max(used))
-        return worker.of_partition(0, pieces, name, names, {}, lambda content: content, {0: ()})
+        return worker.of_partition(0, pieces, name, names, lambda content: content, {0: ()})
 
-    assert found("one", {1}, 1, pieces_of("of one"))[1] == "of one"
+    assert found("one", {1}, 1, pieces_of("of one"))[0] == "of one"
     assert found("two", {1}, 1, None) is None
-    assert found("two", {1}, 1, pieces_of("of two"))[1] == "of two"
-    assert found("one", {2}, 2, pieces_of("more of one"))[1] == "more of one"
+    assert found("two", {1}, 1, pieces_of("of two"))[0] == "of two"
+    assert found("one", {2}, 2, pieces_of("more of one"))[0] == "more of one"
     worker._queries.clear()
-    assert found("two", {1}, 1, None)[1] == "of two"
+    assert found("two", {1}, 1, None)[0] == "of two"
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {"first/rankwright/one/2/0", "first/rankwright/two/1/0"}
 
