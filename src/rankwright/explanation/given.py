@@ -26,7 +26,7 @@ from rankwright.types import Array
 _MOST_IDS = 5
 
 
-WANTED = "ranker must be one that has a model, such as RankSVM or RankBoost"
+WANTED = "ranker must be a linear one, RankBoost, trees, or another that has a model"
 
 
 def parts_of(model: Model, x: Any, queries: Queries) -> Parts:

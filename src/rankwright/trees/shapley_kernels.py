@@ -43,8 +43,8 @@ def add_shapley_values(
 
     A leaf counts for a set S of features as Π_{j ∈ S} o_j Π_{j ∉ S} z_j: o_j is whether the document goes its way at
     all splits by feature j, z_j the share of the training data that does. The mean over all orders of features is an
-    integral over t, of a polynomial, (o_j − z_j) Π_{i ≠ j} (t o_i + (1 − t) z_i), which Gauss's rule gives exactly by as
-    many points as half of the features on the way. So one way down multiplies, and one way up adds what the leaves
+    integral over t, of a polynomial, (o_j − z_j) Π_{i ≠ j} (t o_i + (1 − t) z_i), which Gauss's rule gives exactly by
+    as many points as half of the features on the way. So one way down multiplies, and one way up adds what the leaves
     below have, at each of the points.
     """
     starts, columns, thresholds, rights, values = trees
