@@ -166,7 +166,7 @@ _TREE = ("learner", "gradient_booster", "model", "trees", 0)
         (_of(("learner", "learner_model_param", "num_target"), "2"), "several scores for each document"),
         (_of(("learner", "learner_model_param", "num_feature"), "1"), "not among the 1 features"),
         (_of(("learner", "learner_model_param", "base_score"), "[1,2]"), "base_score must be a number"),
-        (_of(("learner", "learner_model_param", "base_score"), "nan"), "not finite"),
+        (_of(("learner", "learner_model_param", "base_score"), "nan"), "cannot begin with"),
         (_of(("learner", "objective", "name"), "multi:softmax"), "objective 'multi:softmax' is not known"),
         (_of(("learner", "feature_names"), ["a"]), "feature_names must be a list of 4 texts"),
         (_of((*_TREE, "left_children"), [0, 3, 5, -1, -1, -1, -1]), "child of two nodes, or of itself"),

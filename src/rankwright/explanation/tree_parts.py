@@ -79,7 +79,6 @@ class TreeParts(Parts):
 
     def score_after(self, values: Array, moves: Moves, score: float, scores: Array, passed: int) -> float:
         """The score when features have just gone far enough to pass another, which may be much more."""
-        x = np.zeros((1, int(self._trees.features.max(initial=-1)) + 1))
-        x[0, self.columns] = values
-        x[0, self.columns[moves.places]] = moves.landing()
-        return float(self._trees.scores(x)[0])
+        moved = values.copy()
+        moved[moves.places] = moves.landing()
+        return float(self._trees.scores(self._shapley.wide(moved[None]))[0])

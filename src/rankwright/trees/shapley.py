@@ -45,10 +45,14 @@ class TreeShapley:
 
     def rows(self, values: Array) -> Array:
         """What nodes compare, of documents given by the values of ``columns``."""
-        trees = self._trees
-        x = np.zeros((len(values), int(trees.features.max(initial=-1)) + 1))
+        return self._trees.rows(self.wide(values))
+
+    def wide(self, values: Array) -> Array:
+        """Rows of all features as trees take them; those that are not among ``columns`` are 0."""
+        n_features = 1 + max(int(self._trees.features.max(initial=-1)), int(self._columns.max(initial=-1)))
+        x = np.zeros((len(values), n_features))
         x[:, self._columns] = values
-        return trees.rows(x)
+        return x
 
     def values(self, values: Array) -> Array:
         """What each of the columns adds to the score of each row, beyond the mean of the training data."""
