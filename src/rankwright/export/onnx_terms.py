@@ -14,7 +14,7 @@ def terms_to_onnx(content: TermSum, name: str, dtype: str = "float32") -> bytes:
 
     NaN is a missing value.
     """
-    return onnx_model(content.features, name, dtype, lambda graph: _add(graph, content))
+    return onnx_model(content, name, dtype, lambda graph: _add(graph, content))
 
 
 def _add(graph: Graph, content: TermSum) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature, Linear, Stumps, Term, check_distinct, check_text
+from rankwright.export.content import Content, Linear, Stumps, Term, check_distinct, check_text
 from rankwright.preparation.transforms import Log, Transform
 
 QUOTES = {"ansi": '"', "mysql": "`"}
@@ -28,10 +28,10 @@ def to_sql(
     Columns are quoted as the dialect does, and belong to ``table`` if there is one. NULL is what a missing value is to
     the model, or 0, or with ``nulls="null"`` makes the score NULL.
     """
-    columns = columns_of(content.features, table, dialect, nulls)
+    columns = checked_columns(content, table, dialect, nulls)
     if isinstance(content, Stumps):
         filled = columns if nulls == "null" else [f"COALESCE({column}, 0)" for column in columns]
-        return sum_of(_cases(content, filled, nulls)) + "\n"
+        return sql_total(_cases(content, filled, nulls)) + "\n"
     query = None
     if query_column is not None and not content.by_query:
         raise ParameterError("query_column is for models that fill in a missing value by the mean of its query")
@@ -41,19 +41,21 @@ def to_sql(
                 "the model fills in a missing value by the mean of its query: name the column of query ids by "
                 "query_column (--query-column)"
             )
-        query = _owner(table, dialect)
-        query += _quoted(check_text(query_column, "query_column"), QUOTES[dialect], "query_column")
-    return sum_of(_products(content, columns, nulls, query)) + "\n"
+        query = _owner(table, dialect) + _quoted(
+            check_text(query_column, "query_column"), QUOTES[dialect], "query_column"
+        )
+    return sql_total(_products(content, columns, nulls, query)) + "\n"
 
 
-def columns_of(features: Sequence[Feature], table: str | None, dialect: str, nulls: str) -> list[str]:
-    """Quoted names of columns, with their table if there is one; options of `to_sql` are checked."""
+def checked_columns(content: Content, table: str | None, dialect: str, nulls: str) -> list[str]:
+    """The columns of the features, quoted; options that there are not are refused."""
     check_choice("dialect", dialect, QUOTES)
     check_choice("nulls", nulls, NULLS)
-    check_distinct((feature.name.casefold() for feature in features), " but for capitals, which SQL ignores")
+    check_distinct((feature.name.casefold() for feature in content.features), " but for capitals, which SQL ignores")
     owner = _owner(table, dialect)
     return [
-        owner + _quoted(feature.name, QUOTES[dialect], f"the name of feature {feature.number}") for feature in features
+        owner + _quoted(feature.name, QUOTES[dialect], f"the name of feature {feature.number}")
+        for feature in content.features
     ]
 
 
@@ -71,11 +73,11 @@ def _products(content: Linear, columns: Sequence[str], nulls: str, query: str | 
     products, indicators = [], []
     for term, column in zip(content.terms(), columns, strict=True):
         if term.weight:
-            products.append(f"{number_text(term.weight)} * {_value(term, column, nulls, query)}")
+            products.append(f"{sql_number(term.weight)} * {_value(term, column, nulls, query)}")
         if nulls == "model" and term.missing is not None and term.missing.score:
-            indicators.append(f"CASE WHEN {column} IS NULL THEN {number_text(term.missing.score)} ELSE 0e0 END")
+            indicators.append(f"CASE WHEN {column} IS NULL THEN {sql_number(term.missing.score)} ELSE 0e0 END")
     intercept = content.folded.intercept
-    return [*products, *indicators, *([number_text(intercept)] if intercept else [])]
+    return [*products, *indicators, *([sql_number(intercept)] if intercept else [])]
 
 
 def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
@@ -86,21 +88,21 @@ def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
     if nulls == "zero" or term.missing is None:
         return f"COALESCE({value}, 0)"
     mean = "" if query is None else f"AVG(1e0 * {value}) OVER (PARTITION BY {query}), "
-    return f"COALESCE({value}, {mean}{number_text(term.missing.value)})"
+    return f"COALESCE({value}, {mean}{sql_number(term.missing.value)})"
 
 
 def transformed(transform: Transform, column: str) -> str:
     """NULL of NULL."""
     if isinstance(transform, Log):
-        unit = number_text(transform.unit)
+        unit = sql_number(transform.unit)
         return f"CASE WHEN {column} < 0 THEN -LN(1e0 - {column} / {unit}) ELSE LN(1e0 + {column} / {unit}) END"
-    lines = [f"WHEN {column} IS NULL THEN NULL WHEN {column} <= {number_text(transform.knots[0])}"]
-    lines[0] += f" THEN {number_text(transform.heights[0])}"
+    lines = [f"WHEN {column} IS NULL THEN NULL WHEN {column} <= {sql_number(transform.knots[0])}"]
+    lines[0] += f" THEN {sql_number(transform.heights[0])}"
     for (low, bottom), (high, top) in pairwise(zip(transform.knots, transform.heights, strict=True)):
         slope = (top - bottom) / (high - low)
-        line = f"{number_text(bottom)} + {number_text(slope)} * ({column} - {number_text(low)})"
-        lines.append(f"WHEN {column} < {number_text(high)} THEN {line}")
-    return f"CASE {' '.join(lines)} ELSE {number_text(transform.heights[-1])} END"
+        line = f"{sql_number(bottom)} + {sql_number(slope)} * ({column} - {sql_number(low)})"
+        lines.append(f"WHEN {column} < {sql_number(high)} THEN {line}")
+    return f"CASE {' '.join(lines)} ELSE {sql_number(transform.heights[-1])} END"
 
 
 def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
@@ -108,7 +110,7 @@ def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
     terms = []
     for column, stumps, (_, *steps) in zip(columns, content.stumps, content.steps(), strict=True):
         reached = [
-            f"WHEN {column} > {number_text(stump.threshold)} THEN {number_text(step)}"
+            f"WHEN {column} > {sql_number(stump.threshold)} THEN {sql_number(step)}"
             for stump, step in zip(stumps, steps, strict=True)
         ]
         # A comparison with NULL is not true, so ELSE would take it in.
@@ -117,13 +119,13 @@ def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
     return terms
 
 
-def number_text(value: float) -> str:
+def sql_number(value: float) -> str:
     """With an exponent: a number without one is a decimal fraction to DuckDB, of few digits."""
     text = repr(value)
     return text if "e" in text else f"{text}e0"
 
 
-def sum_of(terms: Sequence[str]) -> str:
+def sql_total(terms: Sequence[str]) -> str:
     """The sum of the terms, nested little."""
     terms = terms or ["0e0"]
     while len(terms) > _TERMS_PER_SUM:

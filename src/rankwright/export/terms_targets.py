@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from rankwright._version import __version__
 from rankwright.errors import ParameterError
 from rankwright.export.content import Feature
-from rankwright.export.sql import columns_of, number_text, sum_of
+from rankwright.export.sql import checked_columns, sql_number, sql_total
 from rankwright.export.sql import transformed as sql_transformed
 from rankwright.export.terms import Syntax, TermSum
-from rankwright.export.vespa import profile, source_of
+from rankwright.export.vespa import rank_profile, sources_of
 from rankwright.export.vespa import transformed as vespa_transformed
 from rankwright.preparation.transforms import Log
 
@@ -21,13 +21,13 @@ class _Sql(Syntax):
     nulls: str
 
     def number(self, value: float) -> str:
-        return number_text(value)
+        return sql_number(value)
 
     def value(self, feature: Feature, fill: float | None) -> str:
         column = self.columns[feature]
         if self.nulls == "null":
             return column
-        stands_in = "0" if self.nulls == "zero" or fill is None else number_text(fill)
+        stands_in = "0" if self.nulls == "zero" or fill is None else sql_number(fill)
         return f"COALESCE({column}, {stands_in})"
 
     def missing(self, feature: Feature) -> str:
@@ -53,24 +53,24 @@ def terms_to_sql(
     """A sum in parentheses, to be selected or ordered by."""
     if query_column is not None:
         raise ParameterError("query_column is for models that fill in a missing value by the mean of its query")
-    columns = columns_of(content.features, table, dialect, nulls)
+    columns = checked_columns(content, table, dialect, nulls)
     syntax = _Sql(dict(zip(content.features, columns, strict=True)), nulls)
-    return sum_of(syntax.terms(content)) + "\n"
+    return sql_total(syntax.terms(content)) + "\n"
 
 
 @dataclass(frozen=True)
 class _Vespa(Syntax):
-    mapped: frozenset[str]
+    sources: dict[Feature, str]
 
     def number(self, value: float) -> str:
         return repr(value)
 
     def value(self, feature: Feature, fill: float | None) -> str:
-        source = source_of(feature, self.mapped)
+        source = self.sources[feature]
         return source if fill is None else f"if (isNan({source}), {fill!r}, {source})"
 
     def missing(self, feature: Feature) -> str:
-        return f"if (isNan({source_of(feature, self.mapped)}), 1, 0)"
+        return f"if (isNan({self.sources[feature]}), 1, 0)"
 
     def positive(self, left: str, right: str) -> str:
         return f"max(0, {left} - {right})"
@@ -81,7 +81,7 @@ class _Vespa(Syntax):
 
 def terms_to_vespa(content: TermSum, name: str, mapped: frozenset[str] = frozenset()) -> str:
     """A rank profile whose first phase is the formula."""
-    return profile(name, _Vespa(mapped).terms(content))
+    return rank_profile(name, _Vespa(sources_of(content, mapped)).terms(content))
 
 
 class _Python(Syntax):

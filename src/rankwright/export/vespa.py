@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature, Linear, Stumps, Term
+from rankwright.export.content import Content, Feature, Linear, Stumps, Term
 from rankwright.export.engine_defaults import refuse_query_means
 from rankwright.preparation.transforms import Log, Quantile, Transform
 
@@ -23,7 +23,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
 
     Expressions that are ``mapped`` are the user's own, and may be anything that stays within its place.
     """
-    sources = {feature: source_of(feature, mapped) for feature in content.features}
+    sources = sources_of(content, mapped)
     if isinstance(content, Stumps):
         terms = [f"if ({sources[one]} > {stump.threshold!r}, {stump.weight!r}, 0)" for one, stump in content.each()]
     else:
@@ -31,11 +31,16 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
         terms = [_product(term, sources[term.feature]) for term in content.terms()]
         if content.folded.intercept:
             terms.append(repr(content.folded.intercept))
-    return profile(name, terms)
+    return rank_profile(name, terms)
 
 
-def profile(name: str, terms: Sequence[str]) -> str:
-    """A rank profile whose first phase is a sum of terms."""
+def sources_of(content: Content, mapped: frozenset[str]) -> dict[Feature, str]:
+    """The expression of each feature."""
+    return {feature: _source(feature, mapped) for feature in content.features}
+
+
+def rank_profile(name: str, terms: Sequence[str]) -> str:
+    """A rank profile whose first phase is a sum."""
     if not _PROFILE.fullmatch(name):
         raise ParameterError(f"name must be that of a rank profile, of letters, digits, _ and -, not {name!r}")
     expression = "\n                + ".join(terms)
@@ -78,8 +83,7 @@ def _between(source: str, knots: Sequence[float], pieces: Sequence[str]) -> str:
     return f"if ({source} < {knots[middle]!r}, {below}, {_between(source, knots[middle + 1 :], pieces[middle + 1 :])})"
 
 
-def source_of(feature: Feature, mapped: frozenset[str]) -> str:
-    """A feature as rank profiles name it, or the user's own expression for it."""
+def _source(feature: Feature, mapped: frozenset[str]) -> str:
     if _RANK_FEATURE.fullmatch(feature.name):
         return feature.name
     if feature.name not in mapped:
