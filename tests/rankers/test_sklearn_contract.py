@@ -33,8 +33,10 @@ RANKERS = [
     rw.OrderPreservingRanker(),
     rw.StructuredRanker("ndcg@2", measures="ndcg@10"),
     rw.RankBoost(n_rounds=3),
+    rw.MappedRanker(rw.KernelMap(n_components=4, gamma=0.1, scaling="standard"), rw.RankRLS()),
 ]
 SCALERS = [rw.QueryMinMaxScaler(), rw.GlobalStandardScaler(), rw.GlobalStandardScaler(with_mean=False)]
+MAPS = [rw.KernelMap(n_components=4), rw.KernelMap("nystroem", 4, linear=False)]
 
 
 def name_of(estimator):
@@ -89,7 +91,7 @@ IN_TWO_WAYS = ("DealtGreedyRankRLS", "DealtRankRLS", "DealtRankSVM")  # the othe
 
 
 @parametrize_with_checks(
-    [*IN_ONE_QUERY, *(made for made in IN_SEVERAL if type(made).__name__ in IN_TWO_WAYS), *SCALERS],
+    [*IN_ONE_QUERY, *(made for made in IN_SEVERAL if type(made).__name__ in IN_TWO_WAYS), *SCALERS, *MAPS],
     expected_failed_checks=exceptions_of,
 )
 def test_scikit_learns_checks(estimator, check):
