@@ -45,7 +45,7 @@ def test_it_tells_what_was_chosen(run, files):
     ("options", "told"),
     [
         (["--ranker", "rankrls", "--components", "5"], "--components is for kernel-map, not for rankrls"),
-        (["--ranker", "kernel-map", "--components", "0"], "--components must be at least 1"),
+        (["--ranker", "kernel-map", "--components", "0"], "--components must be a whole number of at least 1"),
         (["--ranker", "kernel-map", "--kind", "poly"], "--kind must be one of"),
         (["--ranker", "kernel-map", "--gamma", "wide"], "--gamma: 'wide' is not a number above 0"),
         (["--ranker", "kernel-map", "--scaling", "wide"], "--scaling must be one of"),
