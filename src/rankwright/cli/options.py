@@ -91,18 +91,18 @@ def check_one_of(known: Iterable[str], **options: str | None) -> None:
             check_choice(option_of(name), value, known)
 
 
-def parse_alphas(text: str) -> tuple[float, ...]:
-    """The option --alpha: ``1,2,4``, ``2^3`` or ``2^0..2^10``; nothing for ``auto``.
+def parse_alphas(text: str, option: str = "--alpha") -> tuple[float, ...]:
+    """An option such as --alpha: ``1,2,4``, ``2^3`` or ``2^0..2^10``; nothing for ``auto``.
 
     >>> parse_alphas("0.5, 2^0..2^3")
     (0.5, 1.0, 2.0, 4.0, 8.0)
     """
     if text.strip().lower() == "auto":
         return ()
-    return tuple(alpha for word in text.split(",") for alpha in _alphas(word.strip()))
+    return tuple(alpha for word in text.split(",") for alpha in _alphas(word.strip(), option))
 
 
-def _alphas(word: str) -> list[float]:
+def _alphas(word: str, option: str) -> list[float]:
     first, dots, last = word.partition("..")
     try:
         if not dots:
@@ -113,7 +113,7 @@ def _alphas(word: str) -> list[float]:
     except (ValueError, OverflowError):
         pass
     raise ParameterError(
-        f"--alpha: {word!r} is not a number above 0, a power such as 2^3, or a range such as 2^0..2^10"
+        f"{option}: {word!r} is not a number above 0, a power such as 2^3, or a range such as 2^0..2^10"
     )
 
 

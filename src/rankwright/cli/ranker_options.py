@@ -21,11 +21,16 @@ RANKERS = {
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
     "basis": "BasisRanker",
+    "kernel-map": "MappedRanker",
 }
+
+# What kernel-map may train on its columns.
+_BEHIND = ("rankrls", "ranksvm", "order-preserving", "structured", "regression")
+_MAP_OPTIONS = ("components", "kind", "gamma", "scaling", "behind")
 
 # Options whose parameters have another name.
 _PARAMETERS = {"max_features": "n_features", "terms": "n_terms", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("cutoff", "max_features", "terms", "max_iter", "rounds", "thresholds", "patience")
+_COUNTS = ("components", "cutoff", "max_features", "terms", "max_iter", "rounds", "thresholds", "patience")
 
 
 def ranker_options(
@@ -82,6 +87,18 @@ def ranker_options(
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
     patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
+    components: int | None = option("N", "kernel-map: the number of columns of the kernel; by default 1000."),
+    kind: str | None = option("NAME", "kernel-map: fourier (the default), orthogonal or nystroem."),
+    gamma: str | None = option(
+        "LIST", "kernel-map: values of γ in exp(-γ‖x - y‖²) to choose from; auto (the default) goes by the data."
+    ),
+    scaling: str | None = option(
+        "NAME", "kernel-map: scale features by standard, quantile or within-query; auto (the default) tries all three."
+    ),
+    behind: str | None = option(
+        "NAME",
+        f"kernel-map: what to train on its columns: {', '.join(_BEHIND)}; rankrls by default.",
+    ),
     missing: str | None = FILLING,
 ) -> dict[str, Any]:
     """The options that are parameters of rankers; None and False for those not given."""
@@ -92,6 +109,7 @@ def ranker_class(name: str) -> Any:
     """The class of a ranker."""
     from rankwright.rankers.basis_ranker import BasisRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+    from rankwright.rankers.mapped import MappedRanker
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
@@ -109,19 +127,22 @@ def ranker_class(name: str) -> Any:
         RankBoost,
         StructuredRanker,
         BasisRanker,
+        MappedRanker,
     )
     return dict(zip(RANKERS, classes, strict=True))[name]
 
 
 def is_linear(ranker: str) -> bool:
     """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
-    return "missing" in _parameters_of(ranker)
+    return ranker != "kernel-map" and "missing" in _parameters_of(ranker)
 
 
 def ranker_parameters(
     ranker: str, measures: str, convention: str, options: dict[str, Any], *, scale: str | None, has_valid: bool
 ) -> dict[str, Any]:
     """The parameters of a ranker from its options, as they were typed."""
+    if ranker == "kernel-map":
+        return _behind_kernel_map(measures, convention, options, scale=scale, has_valid=has_valid)
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
     from rankwright.preparation.missing import MISSING
@@ -150,6 +171,46 @@ def ranker_parameters(
     if scale is not None and not is_linear(ranker):
         raise ParameterError(f"--scale is for linear rankers, and {ranker} does not need scaling: leave it out")
     return parameters
+
+
+def _behind_kernel_map(
+    measures: str, convention: str, options: dict[str, Any], *, scale: str | None, has_valid: bool
+) -> dict[str, Any]:
+    """The map, and the ranker on its columns."""
+    from rankwright.maps.kernel_map import KINDS, KernelMap
+    from rankwright.maps.standardised import SCALINGS
+    from rankwright.preparation.missing import MISSING
+    from rankwright.selection.search import search
+
+    behind = options["behind"] or "rankrls"
+    check_one_of(_BEHIND, behind=behind)
+    check_one_of(KINDS, kind=options["kind"])
+    check_one_of((*SCALINGS, "auto"), scaling=options["scaling"])
+    check_one_of(MISSING, missing=options["missing"])
+    check_at_least(1, components=options["components"])
+    if scale is not None:
+        raise ParameterError("--scale is for linear rankers, and kernel-map scales by --scaling: leave it out")
+    scaling = options["scaling"] or "auto"
+    own: dict[str, Any] = {
+        "gamma": search() if options["gamma"] is None else _values(options["gamma"]),
+        "scaling": search() if scaling == "auto" else scaling,
+    }
+    for name, parameter in (("kind", "kind"), ("components", "n_components"), ("missing", "missing")):
+        if options[name] is not None:
+            own[parameter] = options[name]
+    rest = {name: None if name in (*_MAP_OPTIONS, "missing") else value for name, value in options.items()}
+    parameters = ranker_parameters(behind, measures, convention, rest, scale=None, has_valid=has_valid)
+    return {"map": KernelMap(**own), "ranker": ranker_class(behind)(**parameters)}
+
+
+def _values(text: str) -> Any:
+    """The option --gamma as the parameter."""
+    from rankwright.selection.search import search
+
+    if text == "auto":
+        return search()
+    gammas = parse_alphas(text, "--gamma")
+    return gammas[0] if len(gammas) == 1 else search(*gammas)
 
 
 def _alpha(text: str) -> Any:
@@ -199,4 +260,6 @@ def _own_parameters(ranker: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameters_of(ranker: str) -> set[str]:
+    if ranker == "kernel-map":
+        return {*_MAP_OPTIONS, *_parameters_of("rankrls")}
     return set(signature(ranker_class(ranker)).parameters)

@@ -20,10 +20,15 @@ from rankwright.cli.training_record import command_text, data_records, digests_o
 if TYPE_CHECKING:
     from rankwright.cli.training_report import TrainingReport
 
-# What is said of those that tell how far they are.
-_COUNTED = {"greedy-rankrls": "selecting features", "rankboost": "boosting", "basis": "selecting terms"}
 # Those that tell every step of their solver.
 _ITERATIVE = ("ranksvm", "order-preserving", "structured")
+# Those that know how far they are, and what they are doing.
+_WITH_BAR = {
+    "greedy-rankrls": "selecting features",
+    "rankboost": "boosting",
+    "basis": "selecting terms",
+    "kernel-map": "training",
+}
 
 _MOST_TERMS = 10
 
@@ -69,8 +74,10 @@ def train(
       rankwright train train.parquet --ranker greedy-rankrls --max-features 20 --out model.json
       rankwright train train.txt --ranker basis --terms 10 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
+      rankwright train train.txt --ranker kernel-map --components 1500 --out model.json
     """
     from rankwright.cli.training_report import report_of
+    from rankwright.measures import parse_measures
     from rankwright.models.model_file import save_model
     from rankwright.models.prepared import model_of_features
     from rankwright.selection.search import search
@@ -88,7 +95,7 @@ def train(
     if ranker == "basis":
         parameters["n_terms"] = search(*range(1, parameters.get("n_terms", _MOST_TERMS) + 1))
     learner = ranker_class(ranker)(**parameters)
-    on_valid = str(parameters["measures"][0]) if valid else None
+    on_valid = str(parse_measures(measures)[0]) if valid else None
     watching = _watching(ranker, on_valid, has_gap=options["bound"] != "tight", verbose=verbose)
     with watching as watcher, _warning_by_report():
         learner.fit(queries, valid=held_out, **watcher)
@@ -113,8 +120,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in _COUNTED:
-        with progress_bar(_COUNTED[ranker]) as progress:
+    if ranker in _WITH_BAR:
+        with progress_bar(_WITH_BAR[ranker]) as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)

@@ -341,12 +341,57 @@ class FormulaReport(TrainingReport):
         }
 
 
+@dataclass(frozen=True, eq=False)
+class MappedReport(TrainingReport):
+    """The same of a fitted `MappedRanker`."""
+
+    @property
+    def _behind(self) -> TrainingReport:
+        """What is told of the ranker on the columns."""
+        return TrainingReport(self.ranker.ranker_, None)
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.model().used_features())
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        return self._behind._judgement()
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker, behind = self.ranker, self._behind
+        chosen = ", ".join(f"{name} {_told(value)}" for name, value in ranker.setting_.items())
+        own = type(ranker.ranker_).__name__
+        return [
+            ("map", f"{ranker.map_.n_columns:,} columns; {chosen}{_among(len(ranker.choices_))}"),
+            ("alpha", f"{regularisation(ranker.alpha_)}{_among(behind._n_alphas)} (regularisation λ of {own})"),
+            *(behind._objective_lines() if behind._has_certificate else []),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} used"),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "alpha": float(ranker.alpha_),
+            "alphas_tried": self._behind._n_alphas,
+            "columns": ranker.map_.n_columns,
+            **ranker.setting_,
+            "maps_tried": max(1, len(ranker.choices_)),
+            "features_used": self._features_used,
+        }
+
+
+def _told(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
     """What to tell of a fitted ranker, trained on columns that a preparation made of features."""
     if hasattr(ranker, "terms_"):
         return FormulaReport(ranker, by)
     if hasattr(ranker, "stump_weights_"):
         return BoostingReport(ranker, by)
+    if hasattr(ranker, "map_"):
+        return MappedReport(ranker, by)
     return StructuredReport(ranker, by) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker, by)
 
 

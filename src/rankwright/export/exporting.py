@@ -19,6 +19,7 @@ from rankwright.export.elasticsearch import to_elasticsearch
 from rankwright.export.engine_defaults import check_weights_suffice
 from rankwright.export.expressions import to_lucene, to_painless, to_solr_function
 from rankwright.export.forms import content_of
+from rankwright.export.maps import Mapped, mapped_to_onnx, mapped_to_python
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.onnx_terms import terms_to_onnx
 from rankwright.export.python_file import to_python
@@ -75,14 +76,24 @@ TARGETS: dict[str, Target] = {
         {Linear: to_sql, Stumps: to_sql, TermSum: terms_to_sql, Trees: trees_to_sql},
         ("table", "dialect", "nulls", "query_column"),
     ),
-    "onnx": Target({Linear: to_onnx, Stumps: to_onnx, TermSum: terms_to_onnx, Trees: trees_to_onnx}, ("name", "dtype")),
+    "onnx": Target(
+        {Linear: to_onnx, Stumps: to_onnx, TermSum: terms_to_onnx, Trees: trees_to_onnx, Mapped: mapped_to_onnx},
+        ("name", "dtype"),
+    ),
     "ranklib": Target(
         {Linear: to_ranklib, Stumps: to_ranklib, Trees: trees_to_ranklib},
         by_name=False,
         default="RankLib: write it into the file of documents",
     ),
     "python": Target(
-        {Linear: to_python, Stumps: to_python, TermSum: terms_to_python, Trees: trees_to_python}, ("name",)
+        {
+            Linear: to_python,
+            Stumps: to_python,
+            TermSum: terms_to_python,
+            Trees: trees_to_python,
+            Mapped: mapped_to_python,
+        },
+        ("name",),
     ),
     "painless": Target({Linear: to_painless, TermSum: to_painless}),
     "lucene": Target({Linear: to_lucene, TermSum: to_lucene}, ("name",)),

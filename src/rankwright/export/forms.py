@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rankwright.export.content import Content, linear_content, stumps_content
+from rankwright.export.maps import mapped_content
 from rankwright.export.terms import terms_content
 from rankwright.export.trees import trees_content
 from rankwright.models.model import Model
@@ -19,6 +20,7 @@ _FORMS: tuple[tuple[Callable[[Model], Any], Callable[..., Content]], ...] = (
     (lambda model: model.stumps(), stumps_content),
     (lambda model: model.terms(), terms_content),
     (lambda model: model.trees(), trees_content),
+    (lambda model: model.mapped(), mapped_content),
 )
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rankwright.errors import ParameterError
 from rankwright.export.content import Linear, Term
 from rankwright.export.single import single
-from rankwright.preparation.transforms import Log, Quantile
+from rankwright.preparation.transforms import Log, Quantile, Transform
 
 
 class Graph:
@@ -45,6 +45,10 @@ class Graph:
     def number(self, value: npt.ArrayLike) -> str:
         """A constant under a name of its own."""
         return self.constant(f"constant{len(self.constants)}", value)
+
+    def constant_of_its_own(self, values: npt.ArrayLike, dtype: str) -> str:
+        """The same in a type of its own, such as places of columns."""
+        return self.constant(f"constant{len(self.constants)}", values, dtype)
 
     def apply(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """A node with one output, under a name of its own."""
@@ -100,10 +104,15 @@ def _query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> 
 def _column(graph: Graph, place: int, term: Term) -> str:
     """T(x) of one feature, as a column."""
     column = graph.apply("Gather", "features", graph.constant(f"column{place}", [place], "int64"), axis=1)
-    if isinstance(term.transform, Log):
-        return logarithm(graph, column, term.transform.unit)
-    if isinstance(term.transform, Quantile):
-        return _quantile(graph, column, term.transform)
+    return transformed_column(graph, column, term.transform)
+
+
+def transformed_column(graph: Graph, column: str, transform: Transform | None) -> str:
+    """T(x) of a column."""
+    if isinstance(transform, Log):
+        return logarithm(graph, column, transform.unit)
+    if isinstance(transform, Quantile):
+        return _quantile(graph, column, transform)
     return column
 
 

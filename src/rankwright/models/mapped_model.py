@@ -85,6 +85,10 @@ class MappedModel(Model, MappedScorer):
         """In float64."""
         return mapped_scores(x, grouping, self.map_, self.coef_, self.intercept_)
 
+    def mapped(self) -> tuple[KernelColumns, Array, float]:
+        """The map, the weights of its columns and the intercept."""
+        return self.map_, self.coef_, self.intercept_
+
     def used_features(self) -> Columns:
         """All that vary, unless the kernel has no weight at all."""
         return self.map_.used_features(self.coef_)

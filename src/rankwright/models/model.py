@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwright.data.fingerprints import sketch_of
 from rankwright.errors import ParameterError
+from rankwright.maps.kernel_columns import KernelColumns
 from rankwright.maps.terms import Terms
 from rankwright.measures import CONVENTIONS, parse_measures
 from rankwright.models.learned import Stumps
@@ -19,7 +20,7 @@ from rankwright.models.scorer import Scorer
 from rankwright.models.standardisation import Standardisation
 from rankwright.preparation.formula import Formula
 from rankwright.trees.trees import Trees
-from rankwright.types import Columns
+from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
     from rankwright.models.model_reader import ModelReader
@@ -102,6 +103,10 @@ class Model(Scorer):
 
     def stumps(self) -> Stumps | None:
         """Features, thresholds and weights, if its scores are sums of stumps."""
+        return None
+
+    def mapped(self) -> tuple[KernelColumns, Array, float] | None:
+        """The map, the weights of its columns and the intercept, if it is linear behind a kernel map."""
         return None
 
     def terms(self) -> Terms | None:

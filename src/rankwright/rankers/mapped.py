@@ -10,6 +10,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from rankwright.checks import check_whole
+from rankwright.data.fingerprints import Fingerprints, query_fingerprints
+from rankwright.data.finite import check_features
+from rankwright.data.queries import Queries
 from rankwright.data.streams.resident import mapped_queries
 from rankwright.data.streams.streamed import AnyQueries, StreamedQueries
 from rankwright.errors import ParameterError
@@ -155,6 +158,15 @@ class MappedRanker(MappedScorer, Ranker):
         self.ranker_ = self._to_train(ranker, columns, on_valid).fit(columns, valid=on_valid, **extra)
         self.alpha_ = self.ranker_.alpha_
         return self
+
+    def _checked_fingerprints(self, valid: Queries) -> Fingerprints:
+        """A missing value is filled in if there were any in training; else it is refused, as infinity is."""
+        if not self._has_missing:
+            check_features(valid, "valid: ")
+        return query_fingerprints(valid)
+
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
+        self._has_missing = has_missing
 
     # The map
 
