@@ -25,6 +25,8 @@ NAMES = (
     "stream",
     "cluster",
     "choose",
+    "boosting",
+    "nonlinear",
 )
 
 

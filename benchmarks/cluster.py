@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 
 import rankwright as rw
+from benchmarks.local_clusters import dask_client, on_spark
 from benchmarks.pair_fits import collection
 from benchmarks.timing import Row, alternate, table
 
@@ -37,22 +38,13 @@ LEARNERS: dict[str, Callable[[Any], Any]] = {
 
 @contextmanager
 def _on_dask(files: list[Path]) -> Iterator[rw.StreamedQueries]:
-    from distributed import Client, LocalCluster
-
-    workers = {"n_workers": _THREADS, "threads_per_worker": 1, "memory_limit": 0}
-    with (
-        LocalCluster(host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50, **workers) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with dask_client(_THREADS) as client:
         yield rw.dask.queries(files, client=client)
 
 
 @contextmanager
 def _on_spark(files: list[Path]) -> Iterator[rw.StreamedQueries]:
-    from rankwright.clusters.loading import Reading
-    from rankwright.data.table_columns import TableColumns
-
-    yield rw.spark.load(files, Reading(TableColumns()), f"local[{_THREADS}]", shuffle=False, memory="4GB")
+    yield on_spark(files, _THREADS)
 
 
 # A further engine is a line here: the queries of files on it, while it is there, and what local may take at least. What

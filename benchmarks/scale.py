@@ -16,14 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from unittest import mock
 
 import rankwright as rw
 from benchmarks import cluster as engines
 from benchmarks.collections import mslr_sized
+from benchmarks.local_clusters import dask_client, on_spark
 from benchmarks.pages import markdown, written
-from benchmarks.scale_costs import cluster, seconds_of_job, size_of, transport, watched
-from benchmarks.scale_costs import on_spark as load_on_spark
+from benchmarks.scale_costs import seconds_of_job, size_of, transport, watched
 from benchmarks.scale_model import LearnerCost, Predicted, Run, Size, Transport, learner_cost
+from rankwright.data.streams.sizes import told_bytes
 
 _SMALL, _LARGE, _MANY_PARTS = 750, 2250, 8  # queries that costs are measured with
 _OTHERS = (1500, 3000)  # that they are checked with
@@ -45,7 +47,6 @@ class Checked(NamedTuple):
     size: Size
     predicted: float
     measured: float
-    undisturbed: float
     predicted_messages: float
     messages: int
 
@@ -65,19 +66,19 @@ def measured(names: Sequence[str], repeats: int) -> tuple[Transport, dict[str, L
     collection = mslr_sized()
     known = learners(collection[:_SMALL])
     chosen = {name: known[name] for name in names}
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, mock.patch.dict(os.environ, RANKWRIGHT_THREADS="1"):
         files = {}
         for count in (_SMALL, _LARGE, *_OTHERS):
             files[count] = Path(folder) / f"{count}.parquet"
             rw.write_queries(collection[:count], files[count])
         carried = transport(files[_SMALL])
-        with cluster(1) as client:
+        with dask_client(1) as client:
             given = [rw.dask.queries(files[count], client=client, parts=1) for count in (_SMALL, _LARGE)]
             given.append(rw.dask.queries(files[_LARGE], client=client, parts=_MANY_PARTS))
             costs = {name: learner_cost(dict(_runs(learn, given, repeats))) for name, learn in chosen.items()}
         checked = []
         for workers in (1, 2):
-            with cluster(workers) as client:
+            with dask_client(workers) as client:
                 given = [rw.dask.queries(files[count], client=client, parts=workers) for count in _OTHERS]
                 for name, learn in chosen.items():
                     checked += [_checked(name, costs[name], carried, *found) for found in _runs(learn, given, repeats)]
@@ -94,20 +95,18 @@ def _runs(learn: Callable[[Any], Any], given: Sequence[Any], repeats: int) -> It
 
 
 def _checked(name: str, cost: LearnerCost, carried: Transport, size: Size, runs: list[Run]) -> Checked:
-    seconds, undisturbed = (
-        statistics.median(getattr(run, kind) for run in runs) for kind in ("seconds", "undisturbed")
-    )
+    seconds = statistics.median(run.seconds for run in runs)
     predicted = cost.predicted(size, carried).seconds
-    return Checked(name, size, predicted, seconds, undisturbed, cost.n_messages(size), len(runs[-1].messages))
+    return Checked(name, size, predicted, seconds, cost.n_messages(size), len(runs[-1].messages))
 
 
-def on_spark(names: Sequence[str]) -> str:
+def spark_table(names: Sequence[str]) -> str:
     """How many jobs fits take on Spark, and what these take besides their work, in Markdown."""
     collection = mslr_sized()[:_SMALL]
     known = learners(collection)
     with TemporaryDirectory() as folder:
         rw.write_queries(collection, Path(folder) / "queries.parquet")
-        queries = load_on_spark(Path(folder) / "queries.parquet")
+        queries = on_spark([Path(folder) / "queries.parquet"], 1)
         job = seconds_of_job(queries)
         rows = []
         for name in names:
@@ -189,23 +188,13 @@ def _of_checked(checked: list[Checked]) -> str:
             f"{each.predicted:.3f} s",
             f"{each.measured:.3f} s",
             f"{each.predicted / each.measured:.2f}",
-            f"{each.undisturbed:.3f} s",
             f"{each.predicted_messages:.0f}, {each.messages}",
         )
         for each in sorted(
             checked, key=lambda each: list(dict.fromkeys(c.learner for c in checked)).index(each.learner)
         )
     ]
-    head = (
-        "",
-        "documents",
-        "workers",
-        "predicted",
-        "measured",
-        "ratio",
-        "without waiting",
-        "messages, predicted and found",
-    )
+    head = ("", "documents", "workers", "predicted", "measured", "ratio", "messages, predicted and found")
     return markdown(head, rows)
 
 
@@ -216,7 +205,7 @@ def _of_billion(costs: dict[str, LearnerCost], carried: Transport) -> str:
             size = Size(_BILLION, round(_BILLION / 120), workers)
             found = cost.predicted(size, carried)
             rows.append((name, f"{workers:,}", f"**{_told_time(found.seconds)}**", *_parts_of(found)))
-            rows[-1] += (f"{_BOTTLENECKS[found.bottleneck]}", _told_bytes(cost.travelling(size, carried)))
+            rows[-1] += (f"{_BOTTLENECKS[found.bottleneck]}", told_bytes(cost.travelling(size, carried)))
     return markdown(("", "workers", "time", *_BOTTLENECKS.values(), "bottleneck", "travels"), rows)
 
 
@@ -225,14 +214,7 @@ def _parts_of(found: Predicted) -> tuple[str, ...]:
 
 
 def _told_line(fixed: float, *rises: tuple[float, str]) -> str:
-    return " + ".join([_told_bytes(fixed), *(f"{rise:.0f} B per {what}" for rise, what in rises if rise)])
-
-
-def _told_bytes(count: float) -> str:
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} B"
+    return " + ".join([told_bytes(fixed), *(f"{told_bytes(rise)} per {what}" for rise, what in rises if rise)])
 
 
 def _told_ms(seconds: float) -> str:
@@ -261,7 +243,7 @@ def main() -> None:
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
     chosen = arguments.only or names
     if arguments.spark:
-        found = {"spark": on_spark([name for name in chosen if name in engines.LEARNERS])}
+        found = {"spark": spark_table([name for name in chosen if name in engines.LEARNERS])}
     else:
         found = tables(*measured(chosen, arguments.repeats), arguments.gbits)
     print(f"load of the machine after: {os.getloadavg()[0]:.1f} (of which this is about one)")

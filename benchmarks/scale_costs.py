@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import threading
 import time
@@ -15,9 +14,9 @@ from unittest import mock
 
 import cloudpickle
 import numpy as np
-from distributed import Client, LocalCluster
 
 import rankwright as rw
+from benchmarks.local_clusters import dask_client
 from benchmarks.scale_model import Run, Seen, Size, Transport, Way
 from rankwright.clusters.engine import ClusterEngine
 from rankwright.clusters.held import Answer, Call
@@ -29,34 +28,6 @@ from rankwright.engines.engine import Step
 
 _PAYLOAD = 4_000_000
 _MESSAGES, _TASKS = 100, 20
-
-
-@contextmanager
-def cluster(workers: int) -> Iterator[Client]:
-    """So many workers with a thread each, in processes of their own; the scheduler is in this process."""
-    with (
-        LocalCluster(
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,
-        ) as running,
-        Client(running, set_as_default=False) as client,
-        mock.patch.dict(os.environ, RANKWRIGHT_THREADS="1"),
-    ):
-        yield client
-
-
-def on_spark(file: Path) -> ClusterQueries:
-    """Queries in the memory of Spark with one Python worker, which finds the benchmarks where this process does."""
-    from rankwright.clusters.loading import Reading
-    from rankwright.data.table_columns import TableColumns
-
-    paths = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
-    with mock.patch.dict(os.environ, PYTHONPATH=paths):
-        return rw.spark.load([file], Reading(TableColumns()), "local[1]", shuffle=False, memory="4GB")
 
 
 def seconds_of_job(queries: ClusterQueries) -> float:
@@ -120,8 +91,8 @@ class _Watching(ClusterEngine):
     def _answers(self, call: Call, numbers: Sequence[int], *, may_add: bool = False) -> list[Answer]:
         answers = super()._answers(call._replace(step=_Timed(call.step)), numbers, may_add=may_add)
         name = f"{call.step.__module__.rpartition('.')[2]}.{call.step.__name__.strip('_')}"
-        work = _longest([answer.result[1:] for answer in answers if not answer.is_added])
-        self._watch.seen.append(Seen(name, self._is_in_turn, False, self._seconds, *work, self._sent, self._back))
+        work = max(answer.result[1] for answer in answers if not answer.is_added)
+        self._watch.seen.append(Seen(name, self._is_in_turn, False, self._seconds, work, self._sent, self._back))
         return [answer if answer.is_added else answer._replace(result=answer.result[0]) for answer in answers]
 
     def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
@@ -150,7 +121,7 @@ class _WatchedDask(_Watching, DaskEngine):
             super()._hold(numbers)
         if numbers:
             self._seconds_held += taken[0]
-            self._watch.seen.append(Seen("hold", False, True, taken[0], 0.0, 0.0, 0, 0))
+            self._watch.seen.append(Seen("hold", False, True, taken[0], 0.0, 0, 0))
 
 
 def _watched_spark() -> type[_Watching]:
@@ -163,7 +134,7 @@ _before = threading.local()
 
 
 class _Timed:
-    """On a worker: a step that also returns the seconds of a processor, and of a clock, that it took.
+    """On a worker: a step that also returns the seconds of a processor that it took.
 
     Changes of the state come before a step, in the same thread, and return nothing: their seconds are added to its.
     """
@@ -173,18 +144,11 @@ class _Timed:
         self.changes_state = getattr(step, "changes_state", False)
 
     def __call__(self, part: Any, *sent: Any) -> Any:
-        cpu, wall = time.thread_time(), time.perf_counter()
+        begin = time.thread_time()
         result = self._step(part, *sent)
-        earlier = getattr(_before, "seconds", (0.0, 0.0))
-        taken = (earlier[0] + time.thread_time() - cpu, earlier[1] + time.perf_counter() - wall)
-        _before.seconds = (0.0, 0.0) if self._is_alone else taken
-        return (result, *taken) if self._is_alone else None
-
-
-def _longest(taken: list[tuple[float, float]]) -> tuple[float, float]:
-    """The most seconds of a processor that one of the parts took, and by how much more the last of them was late."""
-    cpus, walls = zip(*taken, strict=True)
-    return max(cpus), max(0.0, max(walls) - max(cpus))
+        taken = getattr(_before, "seconds", 0.0) + time.thread_time() - begin
+        _before.seconds = 0.0 if self._is_alone else taken
+        return (result, taken) if self._is_alone else None
 
 
 def _watched_results(watch: _Watch) -> Callable[..., Iterator[Any]]:
@@ -194,10 +158,10 @@ def _watched_results(watch: _Watch) -> Callable[..., Iterator[Any]]:
     def told(partitions: DaskPartitions, what: str, function: Any, *sent: Any, only: Any = None) -> Iterator[Any]:
         with watch.elsewhere() as taken:
             found = list(results(partitions, what, _Timed(function), *sent, only=only))
-        answers = [answer for answer, _, _ in found]
+        answers = [answer for answer, _ in found]
         n_bytes = watch.bytes_of((function, sent)), watch.bytes_of(answers)
-        work = _longest([(cpu, wall) for _, cpu, wall in found])
-        watch.seen.append(Seen(what, False, True, taken[0], *work, *n_bytes))
+        work = max(seconds for _, seconds in found)
+        watch.seen.append(Seen(what, False, True, taken[0], work, *n_bytes))
         return iter(answers)
 
     return told
@@ -224,13 +188,11 @@ def transport(file: Path, counts: tuple[int, ...] = (1, 2, 4, 8)) -> Transport:
         fixed, filled = getattr(alone, empty)[0], getattr(alone, full)[0]
         return Way(max(0.0, fixed - of_message), of_message, max(0.0, (filled - fixed) / _PAYLOAD - of_byte), of_byte)
 
-    message, turn = way("message", "sending"), way("turn", "sending_in_turn")
     return Transport(
-        message=message,
-        turn=turn,
+        message=way("message", "sending"),
+        turn=way("turn", "sending_in_turn"),
         task=way("task", "sending_by_task"),
         byte_back=max(0.0, (alone.returning[0] - alone.message[0]) / _PAYLOAD),
-        turns_reach_all=turn.each > message.each / 2,
     )
 
 
@@ -248,7 +210,7 @@ class _Empty(NamedTuple):
     @classmethod
     def measured(cls, file: Path, workers: int) -> _Empty:
         payload = bytes(_PAYLOAD)
-        with cluster(workers) as client:
+        with dask_client(workers) as client:
             queries = rw.dask.queries(file, client=client, parts=workers)
             engine, partitions = engine_of(queries), queries.partitions
             return cls(

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import rankwright as rw
+from benchmarks.local_clusters import dask_client, on_spark
 from benchmarks.pages import markdown, written
 from benchmarks.scale import learners
 from rankwright.datasets import make_queries
@@ -29,18 +30,13 @@ _FEATURES = 20
 
 @contextmanager
 def _on_dask() -> Iterator[Callable[[Path], Any]]:
-    from benchmarks.scale_costs import cluster
-
-    with cluster(2) as client:
+    with dask_client(2) as client:
         yield lambda file: rw.dask.queries(file, client=client, parts=2)
 
 
 @contextmanager
 def _on_spark() -> Iterator[Callable[[Path], Any]]:
-    from rankwright.clusters.loading import Reading
-    from rankwright.data.table_columns import TableColumns
-
-    yield lambda file: rw.spark.load([file], Reading(TableColumns()), "local[2]", shuffle=False, memory="4GB")
+    yield lambda file: on_spark([file], 2)
 
 
 ENGINES = {"dask": _on_dask, "spark": _on_spark}

@@ -35,7 +35,6 @@ class Seen(NamedTuple):
     by_tasks : whether it was not a message, but a Dask task for each part
     seconds : until all answers were there
     work : seconds of a processor that it took the worker that worked longest
-    waited : how much longer the last of them was at it, as other programs had the processor
     sent : bytes to each worker
     back : bytes of all answers
     """
@@ -45,7 +44,6 @@ class Seen(NamedTuple):
     by_tasks: bool
     seconds: float
     work: float
-    waited: float
     sent: int
     back: int
 
@@ -61,11 +59,6 @@ class Run(NamedTuple):
     driver: float
     passes: int
     messages: list[Seen]
-
-    @property
-    def undisturbed(self) -> float:
-        """All seconds but those in which workers, or the driver between messages, waited for a processor."""
-        return self.driver + sum(message.seconds - message.waited for message in self.messages)
 
 
 class Way(NamedTuple):
@@ -85,7 +78,6 @@ class Transport:
     ----------
     message, turn, task : seconds of each kind
     byte_back : seconds of a byte that comes back
-    turns_reach_all : whether a message to one part goes to all workers
     wire : seconds of a byte on the network of the driver, which all bytes pass; 0 within one machine
     """
 
@@ -93,15 +85,14 @@ class Transport:
     turn: Way
     task: Way
     byte_back: float
-    turns_reach_all: bool
     wire: float = 0.0
 
     def _way(self, step: StepCost) -> Way:
         return self.task if step.by_tasks else self.turn if step.in_turn else self.message
 
     def receivers(self, step: StepCost, workers: int) -> int:
-        """How many workers get a message of a step."""
-        return 1 if step.in_turn and not self.turns_reach_all else workers
+        """How many workers get a message of a step: in turn, the one that has the part."""
+        return 1 if step.in_turn else workers
 
     def empty(self, step: StepCost, workers: int) -> float:
         """Seconds of a message of a step in which nothing is said."""

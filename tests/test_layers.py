@@ -16,10 +16,12 @@ LAYERS = [
     {"measures"},
     {"losses"},
     {"data"},
-    {"engines"},
+    {"engines", "torch"},
     {"clusters"},
     {"dask", "spark"},
     {"evaluation"},
+    {"boosting"},
+    {"lightgbm", "xgboost"},
     {"preparation", "trees"},
     {"solvers"},
     {"selection"},
@@ -95,6 +97,7 @@ READ_FEATURES = {
     "selection/judging.py",
     "rankers/first_look.py",
     "rankers/kernel_rankrls.py",
+    "rankers/network_inputs.py",
     "rankers/rankboost.py",
 }
 

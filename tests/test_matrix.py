@@ -139,7 +139,13 @@ LAYOUTS: dict[str, Callable[[], Layout]] = {
 # What is refused: by which rankers, for layouts and uses that match, with which error. All else gives the scores.
 REFUSALS = [
     ("KernelRankRLS|RankBoost", "missing(, (float32|CSR|named|scaled))?", ".*", rw.DataError, "the value is nan"),
-    ("KernelRankRLS", ".*", "save|load|SQL|Python", rw.ParameterError, "a kernel ranker needs its training data"),
+    (
+        "KernelRankRLS",
+        ".*",
+        "SQL",
+        rw.ParameterError,
+        "sql cannot compute kernels of documents: export to onnx or python",
+    ),
     ("KernelRankRLS", ".*", "explain", rw.ParameterError, "ranker must be a linear one, such as RankSVM, or RankBoost"),
     (
         "KernelRankRLS|RankBoost|BasisRanker",

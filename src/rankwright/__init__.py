@@ -11,7 +11,10 @@ from rankwright._version import __version__
 if TYPE_CHECKING:
     from rankwright import dask as dask  # not in __all__, as it needs an extra
     from rankwright import datasets, losses, theory
+    from rankwright import lightgbm as lightgbm  # as well
     from rankwright import spark as spark  # as well
+    from rankwright import torch as torch  # as well
+    from rankwright import xgboost as xgboost  # as well
     from rankwright.data.files import read_queries, write_queries
     from rankwright.data.frames import from_frame
     from rankwright.data.inspection import Inspection, inspect
@@ -58,18 +61,23 @@ if TYPE_CHECKING:
         new_measure,
         parse_measures,
     )
+    from rankwright.models.kernel_model import KernelModel
     from rankwright.models.linear_model import LinearModel
     from rankwright.models.mapped_model import MappedModel
     from rankwright.models.model_file import load_model, save_model
+    from rankwright.models.network_model import NetworkModel
     from rankwright.models.stump_model import StumpModel
     from rankwright.models.terms_model import TermsModel
     from rankwright.models.tree_model import TreeModel
     from rankwright.progress import Iteration, Progress
     from rankwright.rankers.basis_ranker import BasisRanker
+    from rankwright.rankers.boosted import BoostedRanker
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
     from rankwright.rankers.kernel_rankrls import KernelRankRLS
+    from rankwright.rankers.kernel_structured import KernelStructuredRanker
     from rankwright.rankers.leave_query_out import HeldOut, leave_query_out
     from rankwright.rankers.mapped import MappedRanker
+    from rankwright.rankers.neural import NeuralRanker
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
@@ -92,9 +100,12 @@ _NAMES = {
     "rankwright.data.svmlight": ("read_svmlight", "write_svmlight"),
     "rankwright.dask": ("dask",),
     "rankwright.datasets": ("datasets",),
+    "rankwright.lightgbm": ("lightgbm",),
     "rankwright.losses": ("losses",),
     "rankwright.spark": ("spark",),
     "rankwright.theory": ("theory",),
+    "rankwright.torch": ("torch",),
+    "rankwright.xgboost": ("xgboost",),
     "rankwright.errors": ("DataError", "OneQueryWarning", "ParameterError", "ParseError", "RankwrightError"),
     "rankwright.evaluation.comparison": ("Comparison", "compare"),
     "rankwright.evaluation.evaluation": ("Evaluation", "evaluate"),
@@ -124,16 +135,21 @@ _NAMES = {
         "new_measure",
         "parse_measures",
     ),
+    "rankwright.models.kernel_model": ("KernelModel",),
     "rankwright.models.linear_model": ("LinearModel",),
     "rankwright.models.mapped_model": ("MappedModel",),
     "rankwright.models.model_file": ("load_model", "save_model"),
+    "rankwright.models.network_model": ("NetworkModel",),
     "rankwright.models.stump_model": ("StumpModel",),
-    "rankwright.models.terms_model": ("TermsModel",),
     "rankwright.models.tree_model": ("TreeModel",),
+    "rankwright.models.terms_model": ("TermsModel",),
     "rankwright.rankers.basis_ranker": ("BasisRanker",),
+    "rankwright.rankers.boosted": ("BoostedRanker",),
     "rankwright.rankers.greedy_rankrls": ("GreedyRankRLS",),
     "rankwright.rankers.kernel_rankrls": ("KernelRankRLS",),
+    "rankwright.rankers.kernel_structured": ("KernelStructuredRanker",),
     "rankwright.rankers.leave_query_out": ("HeldOut", "leave_query_out"),
+    "rankwright.rankers.neural": ("NeuralRanker",),
     "rankwright.rankers.mapped": ("MappedRanker",),
     "rankwright.rankers.order_preserving": ("OrderPreservingRanker",),
     "rankwright.rankers.rankboost": ("RankBoost",),
@@ -157,6 +173,7 @@ __all__ = [
     "WPD",
     "BasisMap",
     "BasisRanker",
+    "BoostedRanker",
     "Comparison",
     "Convention",
     "DataError",
@@ -172,12 +189,16 @@ __all__ = [
     "Iteration",
     "KendallTau",
     "KernelMap",
+    "KernelModel",
     "KernelRankRLS",
+    "KernelStructuredRanker",
     "LinearModel",
     "MappedModel",
     "MappedRanker",
     "MeanNDCG",
     "Measure",
+    "NetworkModel",
+    "NeuralRanker",
     "OneQueryWarning",
     "OrderPreservingRanker",
     "P",

@@ -12,7 +12,6 @@ TRANSPORT = Transport(
     turn=Way(fixed=0.5, each=0.125, byte_once=0.002, byte_each=0.0),
     task=Way(fixed=10.0, each=1.0, byte_once=0.0, byte_each=0.0),
     byte_back=0.001,
-    turns_reach_all=False,
 )
 
 
@@ -32,7 +31,7 @@ def run_of(size, in_turn=False):
     work = 0.1 + 0.002 * each
     sent = 100 + 8 * size.queries + 20 * size.parts
     back = (50 + 16 * size.queries / size.parts) * (1 if in_turn else size.parts)
-    seen = Seen("step", in_turn, False, work + 1.0, work, 0.25, sent, back)
+    seen = Seen("step", in_turn, False, work + 1.0, work, sent, back)
     messages = [seen] * (2 * size.parts if in_turn else 2)
     driver = 0.5 + 0.001 * size.documents + 0.01 * (size.parts - 1)
     return Run(sum(message.seconds for message in messages) + driver + 0.75, driver, 3, messages)
@@ -58,7 +57,7 @@ def test_one_slow_run_of_three_changes_nothing():
 
 def test_costs_are_never_negative_and_less_than_a_byte_for_each_query_is_chance():
     def run(work, sent):
-        return [Run(work + 1, 1.0, 1, [Seen("step", False, False, work, work, 0.0, sent, 7)])]
+        return [Run(work + 1, 1.0, 1, [Seen("step", False, False, work, work, sent, 7)])]
 
     falling = learner_cost({SMALL: run(0.3, 500), LARGE: run(0.2, 510), MANY: run(0.1, 490)}).steps["step"]
     assert (falling.work_fixed, falling.work_document) == (0.2, 0.0)
@@ -76,8 +75,6 @@ def test_parts_side_by_side_share_the_work_and_parts_in_turn_do_not():
     assert (learner(side).n_messages(size), learner(turn).n_messages(size)) == (3, 12)
     assert of_side.messages == pytest.approx(3 * (0.5 + 4 * 0.25))
     assert of_turn.messages == pytest.approx(12 * (0.5 + 0.125))
-    to_all = replace(TRANSPORT, turns_reach_all=True)
-    assert learner(turn).predicted(size, to_all).messages == pytest.approx(12 * (0.5 + 4 * 0.125))
     by_tasks = learner(replace(side, by_tasks=True)).predicted(size, TRANSPORT)
     assert by_tasks.messages == pytest.approx(3 * (10 + 4))
 
@@ -92,7 +89,6 @@ def test_bytes_go_to_each_worker_and_come_back_from_each_part():
     assert cost.predicted(size, wired).bytes == pytest.approx(2 * (10 * sent * 0.11 + 10 * back * 0.101))
     in_turn = learner(replace(step, in_turn=True))
     assert in_turn.travelling(size, TRANSPORT) == 2 * 10 * (sent + back)
-    assert in_turn.travelling(size, replace(TRANSPORT, turns_reach_all=True)) == 2 * 10 * (10 * sent + back)
 
 
 def test_the_whole_is_its_parts_and_the_largest_is_the_bottleneck():
@@ -101,8 +97,3 @@ def test_the_whole_is_its_parts_and_the_largest_is_the_bottleneck():
     assert few.driver == pytest.approx(1 + 10 + 0.5)
     assert few.seconds == pytest.approx(few.work + few.in_turn + few.messages + few.bytes + few.driver)
     assert (few.bottleneck, many.bottleneck) == ("work", "driver")
-
-
-def test_what_workers_waited_for_a_processor_is_told_apart():
-    run = run_of(LARGE)
-    assert run.undisturbed == pytest.approx(run.seconds - 0.75 - 2 * 0.25)

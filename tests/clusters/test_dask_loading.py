@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from tests.clusters.made import dirty_queries, written
+from tests.clusters.made import commands_told, dirty_queries, run, written
 from tests.needed import needs_dask
 
 pytestmark = pytest.mark.peers
@@ -253,32 +253,21 @@ def address(client):
     return f"dask={client.scheduler.address}"
 
 
-def run(*words):
-    from rankwright.cli.main import main
-
-    return main([str(word) for word in words])
-
-
 def test_commands_do_on_a_cluster_what_they_do_here(address, tmp_path, capsys):
     known = dirty_queries(150)
     train, test = tmp_path / "train", tmp_path / "test.txt"
     train.mkdir()
     written(known[:100], train, 3, "txt")
     rw.write_queries(known[100:], test)
+    found = []
     for engine in ("local", address):
         out = tmp_path / engine[:4]
         out.mkdir()
-        assert run("train", train, "--engine", engine, "--out", out / "model.json") == 0
-        assert run("predict", out / "model.json", test, "--engine", engine, "--out", out / "scores.txt") == 0
-        capsys.readouterr()
-        assert run("evaluate", out / "scores.txt", test, "--engine", engine, "--measures", "map,err@5") == 0
-        assert run("select", train, "--valid", test, "--max-features", "3", "--engine", engine) == 0
-        (out / "told.txt").write_text(capsys.readouterr().out)
-        options = ("--ranker", "rankrls,ranksvm", "--folds", "3")
-        assert run("fit", train, "--test", test, "--engine", engine, "--out", out / "fit", *options) == 0
-    assert (tmp_path / "dask" / "told.txt").read_text() == (tmp_path / "loca" / "told.txt").read_text()
-    scores = [np.loadtxt(tmp_path / name / "scores.txt") for name in ("dask", "loca")]
-    np.testing.assert_allclose(*scores, rtol=1e-9)
+        fit = ("--test", test, "--ranker", "rankrls,ranksvm", "--folds", "3")
+        found.append(commands_told(engine, train, test, out, capsys, n_features=3, fit=fit))
+    (told, scores), (told_on_dask, scores_on_dask) = found
+    assert told_on_dask == told
+    np.testing.assert_allclose(scores_on_dask, scores, rtol=1e-9)
     boards = [(tmp_path / name / "fit" / "leaderboard.csv").read_text() for name in ("dask", "loca")]
     assert [line.split(",")[:3] for line in boards[0].splitlines()] == [
         line.split(",")[:3] for line in boards[1].splitlines()

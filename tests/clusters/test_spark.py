@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
-from tests.clusters.made import CONSTANT, dirty_queries
+from tests.clusters.made import assert_judged_alike, assert_learned_alike, dirty_queries
 
 pytestmark = pytest.mark.peers
 
@@ -56,13 +56,7 @@ def queries(spark, known):
 def test_learners_find_what_they_find_in_memory_and_the_same_bits_again(queries, known, name):
     assert queries.n_parts == 3
     learned, expected = LEARNERS[name]().fit(queries), LEARNERS[name]().fit(known)
-    # Of a feature that is the same in all documents, the weight is rounding.
-    weights, in_memory = np.delete(learned.coef_, CONSTANT), np.delete(expected.coef_, CONSTANT)
-    np.testing.assert_allclose(weights, in_memory, rtol=1e-5, atol=1e-5 * np.abs(in_memory).max())
-    if hasattr(expected, "objective_"):
-        assert learned.objective_ == pytest.approx(expected.objective_, rel=1e-9)
-    if hasattr(expected, "selected_features_"):
-        assert learned.selected_features_.tolist() == expected.selected_features_.tolist()
+    assert_learned_alike(learned, expected)
     np.testing.assert_array_equal(LEARNERS[name]().fit(queries).coef_, learned.coef_)
 
 
@@ -90,17 +84,7 @@ def test_answers_of_many_parts_are_added_up_on_their_way(spark, known, monkeypat
 
 
 def test_models_and_measures(queries, known):
-    ranker, other = rw.RankRLS(1.0).fit(known), rw.RankRLS(1e4).fit(known)
-    np.testing.assert_allclose(ranker.predict(queries), ranker.predict(known), rtol=1e-12, atol=1e-13)
-    of_cluster, expected = (rw.evaluate(ranker, some, "err@10, wpd, map") for some in (queries, known))
-    assert of_cluster.query_ids.tolist() == expected.query_ids.tolist()
-    for measure, values in expected.values.items():
-        np.testing.assert_array_equal(of_cluster.values[measure], values)
-    assert str(rw.compare({"a": ranker, "b": other}, queries)) == str(rw.compare({"a": ranker, "b": other}, known))
-    assert str(rw.theory.certificate(ranker, queries)) == str(rw.theory.certificate(ranker, known))
-    held_out = [rw.leave_query_out(rw.RankRLS(), some, [0.1, 10.0]).evaluate("map") for some in (queries, known)]
-    for found, values in zip(*held_out, strict=True):
-        np.testing.assert_allclose(found.values[rw.AP], values.values[rw.AP], rtol=1e-12)
+    assert_judged_alike(queries, known)
 
 
 def test_queries_have_what_queries_in_memory_have(queries, known):

@@ -11,14 +11,9 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.cli.main import main
-from tests.clusters.made import dirty_queries, written
+from tests.clusters.made import commands_told, dirty_queries, run, written
 
 pytestmark = pytest.mark.peers
-
-
-def run(*words):
-    return main([str(word) for word in words])
 
 
 def test_commands_do_on_spark_what_they_do_here(spark, tmp_path, capsys):
@@ -27,20 +22,16 @@ def test_commands_do_on_spark_what_they_do_here(spark, tmp_path, capsys):
     train.mkdir()
     written(known[:40], train, 3, "txt")
     rw.write_queries(known[40:], test)
+    found = []
     for engine in ("local", "spark=local[2]"):
         out = tmp_path / engine[:5]
         out.mkdir()
-        assert run("train", train, "--ranker", "rankrls", "--engine", engine, "--out", out / "model.json") == 0
-        assert run("predict", out / "model.json", test, "--engine", engine, "--out", out / "scores.txt") == 0
-        capsys.readouterr()
-        assert run("evaluate", out / "scores.txt", test, "--engine", engine, "--measures", "map,err@5") == 0
-        assert run("select", train, "--valid", test, "--max-features", "2", "--engine", engine) == 0
-        (out / "told.txt").write_text(capsys.readouterr().out)
-        options = ("--valid", test, "--ranker", "rankrls", "--transform", "none")
-        assert run("fit", train, "--engine", engine, "--out", out / "fit", *options) == 0
-    assert (tmp_path / "spark" / "told.txt").read_text() == (tmp_path / "local" / "told.txt").read_text()
-    scores = [np.loadtxt(tmp_path / name / "scores.txt") for name in ("spark", "local")]
-    np.testing.assert_allclose(*scores, rtol=1e-9)
+        fit = ("--valid", test, "--ranker", "rankrls", "--transform", "none")
+        ranker = ("--ranker", "rankrls")
+        found.append(commands_told(engine, train, test, out, capsys, n_features=2, ranker=ranker, fit=fit))
+    (told, scores), (told_on_spark, scores_on_spark) = found
+    assert told_on_spark == told
+    np.testing.assert_allclose(scores_on_spark, scores, rtol=1e-9)
 
 
 def test_one_file_is_cut_for_all_cores_and_text_is_made_alike(spark, tmp_path):

@@ -132,7 +132,7 @@ def test_rows_that_come_back_otherwise_are_refused(spark, tmp_path):
     queries.partitions.rdd.unpersist(blocking=True)
     np.testing.assert_array_equal(rw.RankRLS(1.0).fit(queries).coef_, usual.coef_)
     (tmp_path / "rows.json").write_text(json.dumps(given[::-1]))
-    with pytest.raises(rw.DataError, match="partition 1 was lost, and when Spark made it again, it had other rows"):
+    with pytest.raises(rw.DataError, match="partition 1 was lost, and when it was read again, it had other rows"):
         lost(queries)
 
 

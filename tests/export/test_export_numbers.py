@@ -172,7 +172,7 @@ def test_parameters_that_cannot_be_are_refused(target, options, problem):
     [
         (rw.RankRLS(), "this RankRLS is not fitted yet"),
         (rw.RankBoost(), "this RankBoost is not fitted yet"),
-        (rw.KernelRankRLS(), "not KernelRankRLS: a kernel ranker needs its training data"),
+        (rw.KernelRankRLS(), "this KernelRankRLS is not fitted yet"),
         ("model.json", "not str"),
     ],
     ids=["linear", "stumps", "kernel", "text"],

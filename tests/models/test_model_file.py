@@ -217,7 +217,9 @@ def test_missing_values_are_told(named, path):
 
 def test_only_fitted_linear_rankers_are_saved(queries, path):
     for ranker, told in (
-        (rw.KernelRankRLS().fit(queries), "KernelRankRLS: a kernel ranker needs its training data"),
+        (rw.KernelRankRLS(kernel=lambda u, v: float(u @ v)).fit(queries), "KernelRankRLS: its kernel is a function"),
+        (rw.KernelRankRLS(), "KernelRankRLS is not fitted"),
+        (rw.KernelModel(), "KernelModel is not fitted"),
         (Ridge().fit(queries.X, queries.y), "not Ridge"),
         (rw.RankRLS(), "RankRLS is not fitted"),
         (rw.RankBoost(), "RankBoost is not fitted"),
@@ -298,7 +300,7 @@ def test_files_of_another_kind(path, text, told):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"version": 4}, "made by a newer Rankwright"),
+        ({"version": 5}, "made by a newer Rankwright"),
         ({"version": 0}, "version must be"),
         ({"version": True}, "version must be a whole number of at least 1, not true"),
         ({"version": "1"}, "version must be"),

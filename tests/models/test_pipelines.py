@@ -263,10 +263,10 @@ def test_query_means_are_folded_behind_a_scaler_but_not_behind_an_imputer(tmp_pa
         ([MinMaxScaler(clip=True), rw.RankRLS()], r"MinMaxScaler\(clip=True\) is not linear"),
         ([SimpleImputer(missing_values=0.0), rw.RankRLS()], "only if missing_values is NaN"),
         ([StandardScaler(), rw.RankBoost(5)], "pipeline: it ends in RankBoost, but only a linear ranker can take in"),
-        ([StandardScaler(), rw.KernelRankRLS()], "pipeline: it ends in KernelRankRLS, but only a linear ranker"),
+        ([SimpleImputer(), rw.KernelRankRLS()], "pipeline: it ends in KernelRankRLS, but only a linear ranker"),
         ([StandardScaler(), Ridge()], "pipeline: it ends in Ridge, but only a linear ranker"),
         ([StandardScaler(), MinMaxScaler()], "pipeline: it ends in MinMaxScaler, but only a linear ranker"),
-        ([rw.KernelRankRLS()], "a kernel ranker needs its training data"),
+        ([rw.KernelRankRLS(kernel=lambda u, v: float(u @ v))], "its kernel is a function of yours"),
     ],
     ids=lambda value: "-".join(type(step).__name__ for step in value) if isinstance(value, list) else None,
 )

@@ -29,6 +29,7 @@ RANKERS = [
     rw.RankRLS(),
     rw.GreedyRankRLS(n_features=1),
     rw.KernelRankRLS(),
+    rw.KernelStructuredRanker("ndcg@2", measures="ndcg@10"),
     rw.RankSVM(),
     rw.OrderPreservingRanker(),
     rw.StructuredRanker("ndcg@2", measures="ndcg@10"),
@@ -64,6 +65,7 @@ EXCEPTIONS = {
     rw.RankSVM: _OF_ROW_WEIGHTS,
     rw.OrderPreservingRanker: _OF_ROW_WEIGHTS,
     rw.StructuredRanker: _OF_ROW_WEIGHTS,
+    rw.KernelStructuredRanker: _OF_ROW_WEIGHTS,
     rw.RankBoost: _OF_ROW_WEIGHTS,
     rw.QueryMinMaxScaler: {
         "check_methods_subset_invariance": "a part of a query has another minimum and maximum than the whole query"
@@ -377,6 +379,7 @@ COPIED = [
     rw.RankRLS(rw.search(), measures=(rw.AP, rw.nDCG @ 3), rule="one-standard-error"),
     rw.GreedyRankRLS(n_features=rw.search(), feature_costs={"f1": 1.0, "f2": 2.0, "f3": 1.0, "f4": 0.5}, floating=True),
     rw.KernelRankRLS(kernel="poly", degree=2, convention=rw.CONVENTIONS["letor4"]),
+    rw.KernelStructuredRanker("map", kernel="poly", degree=2),
     rw.RankSVM(rw.search(0.1, 1), center=np.ones(4), folds=3, loss="huber-hinge"),
     rw.OrderPreservingRanker(solver="sgd", random_state=0, max_iter=2),
     rw.StructuredRanker("map", solver="cutting-plane", tricks=("hot-start",)),

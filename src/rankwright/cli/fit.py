@@ -43,13 +43,21 @@ def fit(
     test: Path | None = option("FILE", "Queries for the final results and the certificate."),
     measure: str = option("NAME", "The measure: ndcg@10, map, err@20, p@5 …", default="ndcg@10"),
     ranker: str | None = option(
-        "LIST", "Try only these: regression, rankrls, greedy-rankrls, ranksvm, order-preserving, structured."
+        "LIST",
+        "Try only these: regression, rankrls, greedy-rankrls, ranksvm, order-preserving, structured, or the non-linear "
+        "kernel-map, basis-map, boosted, lambdarank, xendcg, neural.",
     ),
-    budget: str | None = option("TIME", "Skip rankers that are not finished by then: 90, 90s, 5m or 1h."),
+    nonlinear: bool = flag("--nonlinear", "Try non-linear rankers as well, with settings drawn at random."),
+    budget: str | None = option(
+        "TIME",
+        "Skip what is not finished by then: 90, 90s, 5m or 1h. Without it, the search of non-linear rankers takes 5 "
+        "minutes at most.",
+    ),
     folds: int = option("N", "The number of folds of cross-validation.", default=5),
     rule: str = option(
         "NAME",
-        "best, or one-standard-error: the fewest features whose difference from the best is within one standard error.",
+        "best, or one-standard-error: the simplest ranker whose difference from the best is within one standard error: "
+        "linear rather than not, and few features.",
         default="one-standard-error",
     ),
     baseline: str | None = option(
@@ -71,7 +79,7 @@ def fit(
     ),
     convention: str = CONVENTION,
     delta: float = option("P", "The probability that the certificate does not hold.", default=0.05),
-    seed: int = option("N", "The random seed of the folds.", default=0),
+    seed: int = option("N", "The random seed of the folds, and of settings that are drawn.", default=0),
     overwrite: bool = flag("--overwrite", "Replace the results of another fit in the folder."),
     as_json: bool = flag("--json", "Print JSON instead of a table."),
     *,
@@ -84,6 +92,9 @@ def fit(
     leaderboard.csv and report.html. With --test, prints a certificate: a guaranteed lower bound for the measure on
     new queries.
 
+    With --nonlinear, kernels, formulas, boosted trees and networks are tried as well. A linear ranker is chosen unless
+    one of these is better by more than one standard error.
+
     If the command is interrupted, run it again to continue where it stopped. It does not replace the results of
     another fit in the folder without --overwrite.
 
@@ -93,6 +104,7 @@ def fit(
       rankwright fit train.txt --valid vali.txt --test test.txt --measure map --out ranker
       rankwright fit clicks.csv --label grade --qid query --doc url --one-hot category --out ranker
       rankwright fit clicks.jsonl --features 'bm25*,clicks' --budget 5m --out ranker
+      rankwright fit train.txt --test test.txt --nonlinear --budget 10m --out ranker
     """
     files = {role: path for role, path in (("train", data), ("valid", valid), ("test", test)) if path is not None}
     with working("starting"):  # importing all that trains takes a second or two
@@ -105,6 +117,7 @@ def fit(
         options = checked_options(
             measure=measure,
             rankers=ranker and [word.strip() for word in ranker.split(",")],
+            nonlinear=nonlinear,
             folds=folds,
             rule=rule,
             convention=convention,
@@ -126,7 +139,8 @@ def fit(
         origin = Origin(command_text(), data_records(files, queries, digests))
         result, report = _run(request, out, origin, overwrite=overwrite)
     if as_json:
-        print_json({key: report[key] for key in _JSON})
+        more = ("beyond_linear",) if report["beyond_linear"] else ()
+        print_json({key: report[key] for key in (*_JSON, *more)})
     else:
         print_table(FitSummary(result, ON_COMMAND_LINE))
         print_lines(f"\nWritten to {out}: {', '.join(FILES)}")

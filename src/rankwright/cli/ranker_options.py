@@ -20,8 +20,10 @@ RANKERS = {
     "regression": "RegressionRanker",
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
-    "basis": "BasisRanker",
     "kernel-map": "MappedRanker",
+    "basis": "BasisRanker",
+    "neural": "NeuralRanker",
+    "boosted": "BoostedRanker",
 }
 
 # What kernel-map may train on its columns.
@@ -29,8 +31,25 @@ _BEHIND = ("rankrls", "ranksvm", "order-preserving", "structured", "regression")
 _MAP_OPTIONS = ("components", "kind", "gamma", "scaling", "behind")
 
 # Options whose parameters have another name.
-_PARAMETERS = {"max_features": "n_features", "terms": "n_terms", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("components", "cutoff", "max_features", "terms", "max_iter", "rounds", "thresholds", "patience")
+_PARAMETERS = {
+    "max_features": "n_features",
+    "rounds": "n_rounds",
+    "terms": "n_terms",
+    "thresholds": "n_thresholds",
+    "trees": "n_trees",
+}
+_COUNTS = (
+    "components",
+    "cutoff",
+    "epochs",
+    "max_features",
+    "max_iter",
+    "patience",
+    "rounds",
+    "terms",
+    "thresholds",
+    "trees",
+)
 
 
 def ranker_options(
@@ -48,7 +67,9 @@ def ranker_options(
     loss: str | None = option(
         "NAME",
         "ranksvm: squared-hinge, hinge, huber-hinge or logistic; "
-        "order-preserving: squared-hinge, huber-hinge or squared.",
+        "order-preserving: squared-hinge, huber-hinge or squared; "
+        "neural: order-preserving, preorder, position-sensitive, structured, structured-softmax, rankrls or squared; "
+        "boosted: preorder, order-preserving, ranksvm, position, structured, …, lambdarank, xendcg or rank:ndcg.",
     ),
     weights: str | None = option("NAME", "ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
     margin: str | None = option("NAME", "ranksvm: unit or position."),
@@ -86,7 +107,9 @@ def ranker_options(
     hinges: int | None = option("N", "basis: the number of knots of each feature; by default 8, and 0 for no hinges."),
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
-    patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
+    patience: int | None = option(
+        "N", "rankboost, boosted, neural: stop after N rounds or epochs without improvement on validation queries."
+    ),
     components: int | None = option("N", "kernel-map: the number of columns of the kernel; by default 1000."),
     kind: str | None = option("NAME", "kernel-map: fourier (the default), orthogonal or nystroem."),
     gamma: str | None = option(
@@ -99,6 +122,15 @@ def ranker_options(
         "NAME",
         f"kernel-map: what to train on its columns: {', '.join(_BEHIND)}; rankrls by default.",
     ),
+    hidden: str | None = option("LIST", "neural: widths of the hidden layers, such as 64,32; 0 for none."),
+    epochs: int | None = option("N", "neural: how often each query is trained on."),
+    learning_rate: float | None = option(
+        "X", "boosted: the part of each tree that counts; default 0.1. neural: the greatest learning rate."
+    ),
+    dropout: float | None = option("X", "neural: the share of hidden outputs that are dropped in a training step."),
+    library: str | None = option("lightgbm|xgboost", "boosted: what grows the trees; lightgbm by default."),
+    trees: int | None = option("N", "boosted: most trees; default 300."),
+    leaves: int | None = option("N", "boosted: the largest number of leaves of a tree; default 31."),
     missing: str | None = FILLING,
 ) -> dict[str, Any]:
     """The options that are parameters of rankers; None and False for those not given."""
@@ -107,34 +139,17 @@ def ranker_options(
 
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
-    from rankwright.rankers.basis_ranker import BasisRanker
-    from rankwright.rankers.greedy_rankrls import GreedyRankRLS
-    from rankwright.rankers.mapped import MappedRanker
-    from rankwright.rankers.order_preserving import OrderPreservingRanker
-    from rankwright.rankers.rankboost import RankBoost
-    from rankwright.rankers.rankrls import RankRLS
-    from rankwright.rankers.ranksvm import RankSVM
-    from rankwright.rankers.regression import RegressionRanker
-    from rankwright.rankers.structured import StructuredRanker
+    import rankwright
 
     check_one_of(RANKERS, ranker=name)
-    classes = (
-        RankSVM,
-        OrderPreservingRanker,
-        RankRLS,
-        GreedyRankRLS,
-        RegressionRanker,
-        RankBoost,
-        StructuredRanker,
-        BasisRanker,
-        MappedRanker,
-    )
-    return dict(zip(RANKERS, classes, strict=True))[name]
+    return getattr(rankwright, RANKERS[name])
 
 
 def is_linear(ranker: str) -> bool:
     """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
-    return ranker != "kernel-map" and "missing" in _parameters_of(ranker)
+    from rankwright.models.linear_model import LinearScorer
+
+    return issubclass(ranker_class(ranker), LinearScorer)
 
 
 def ranker_parameters(
@@ -150,11 +165,16 @@ def ranker_parameters(
 
     check_at_least(1, **{name: options[name] for name in _COUNTS})
     for name in ("early_stopping", "patience"):
-        if options[name] and not has_valid:
+        if options[name] and not has_valid and ranker != "neural":  # which holds queries out itself
             raise ParameterError(f"{option_of(name)} measures validation queries: add --valid FILE")
     chosen_measures = parse_measures(measures)
     given = {name: value for name, value in options.items() if value is not None and value is not False}
-    for name, convert in (("alpha", _alpha), ("rule", checked_rule), ("position_weights", _position_weights)):
+    for name, convert in (
+        ("alpha", _alpha),
+        ("rule", checked_rule),
+        ("position_weights", _position_weights),
+        ("hidden", _hidden),
+    ):
         if name in given:
             given[name] = convert(given[name])
     parameters = {
@@ -246,6 +266,19 @@ def _position_weights(text: str) -> str | list[float]:
         raise ParameterError(
             f"--position-weights must be one of {', '.join(names)}, or numbers separated by commas, not {text!r}"
         ) from None
+
+
+def _hidden(text: str) -> tuple[int, ...]:
+    """The option --hidden as the parameter."""
+    try:
+        widths = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        widths = (-1,)
+    if widths == (0,):
+        return ()
+    if min(widths) < 1:
+        raise ParameterError(f"--hidden must be whole numbers of at least 1, such as 64,32, or 0, not {text!r}")
+    return widths
 
 
 def _own_parameters(ranker: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -20,15 +20,17 @@ from rankwright.cli.training_record import command_text, data_records, digests_o
 if TYPE_CHECKING:
     from rankwright.cli.training_report import TrainingReport
 
-# Those that tell every step of their solver.
-_ITERATIVE = ("ranksvm", "order-preserving", "structured")
-# Those that know how far they are, and what they are doing.
-_WITH_BAR = {
+# What is said of those that tell how far they are.
+_COUNTED = {
     "greedy-rankrls": "selecting features",
     "rankboost": "boosting",
+    "boosted": "boosting",
     "basis": "selecting terms",
     "kernel-map": "training",
+    "neural": "training",
 }
+# Those that tell every step of their solver.
+_ITERATIVE = ("ranksvm", "order-preserving", "structured")
 
 _MOST_TERMS = 10
 
@@ -41,7 +43,9 @@ def train(
     out: Path = option("FILE", "Write the model here, as JSON.", default=...),
     ranker: str = option("NAME", f"What to train: {', '.join(RANKERS)}.", default="ranksvm"),
     valid: Path | None = option(
-        "FILE", "Choose alpha (rankboost: the rounds) on these queries; by default on held-out training queries."
+        "FILE",
+        "Choose alpha (rankboost: the rounds, boosted: the trees, neural: the epoch) on these queries; by default on "
+        "held-out training queries.",
     ),
     measures: str = option(
         "LIST",
@@ -61,7 +65,9 @@ def train(
 
     Chooses alpha, the regularisation λ, by the first measure on validation queries or on held-out training queries.
     Then trains on all of DATA and writes the weights and a record of the training to a JSON file, which `rankwright
-    predict` uses to score documents. (rankboost chooses the number of rounds instead, and writes decision stumps.)
+    predict` uses to score documents. (rankboost and boosted choose the number of rounds instead, and write decision
+    stumps and trees; neural chooses the epoch, and writes the layers of a network. boosted needs LightGBM or XGBoost,
+    and neural PyTorch, for training only.)
 
     Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
     replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled
@@ -75,6 +81,7 @@ def train(
       rankwright train train.txt --ranker basis --terms 10 --out model.json
       rankwright train train.txt --ranker structured --measure ndcg@5 --bound tight --out model.json
       rankwright train train.txt --ranker kernel-map --components 1500 --out model.json
+      rankwright train train.txt --valid vali.txt --ranker boosted --patience 50 --out model.json
     """
     from rankwright.cli.training_report import report_of
     from rankwright.measures import parse_measures
@@ -120,8 +127,8 @@ def _watching(ranker: str, measure: str | None, *, has_gap: bool, verbose: bool)
     """What to give to ``fit`` so that it shows how far it is: iterations line by line, features and rounds as a bar."""
     from rankwright.cli.training_report import IterationLines
 
-    if ranker in _WITH_BAR:
-        with progress_bar(_WITH_BAR[ranker]) as progress:
+    if ranker in _COUNTED:
+        with progress_bar(_COUNTED[ranker]) as progress:
             yield {"progress": progress}
     elif ranker in _ITERATIVE:
         tell = IterationLines(measure, has_gap=has_gap)

@@ -235,6 +235,44 @@ class BoostingReport(TrainingReport):
 
 
 @dataclass(frozen=True, eq=False)
+class NetworkReport(TrainingReport):
+    """The same of a fitted `NeuralRanker`."""
+
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE"
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.network_.used)
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        ranker = self.ranker
+        told = {measure: values[ranker.n_epochs_ - 1] for measure, values in ranker.path_.valid.items()}
+        judged_on = "valid" if ranker._seen_queries["valid"] else "held-out"
+        return (judged_on, told) if told else (None, {})
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        widths = " → ".join(str(len(biases)) for _, biases in ranker.network_.layers)
+        tried = len(ranker.path_) if ranker.path_.valid else 1
+        return [
+            ("layers", f"{len(ranker.network_.layers[0].weights)} → {widths}, {ranker.activation}"),
+            ("epochs", f"{ranker.n_epochs_:,}{_among(tried)}"),
+            ("loss", f"{ranker.loss_:.6g}, from {ranker.path_.losses[0]:.6g} in the first epoch"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "layers": [len(biases) for _, biases in ranker.network_.layers],
+            "epochs": ranker.n_epochs_,
+            "epochs_tried": len(ranker.path_),
+            "loss": ranker.loss_,
+            "features_used": self._features_used,
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class StructuredReport(TrainingReport):
     """The same of a fitted `StructuredRanker`, and what is known of its bound."""
 
@@ -303,45 +341,6 @@ class StructuredReport(TrainingReport):
 
 
 @dataclass(frozen=True, eq=False)
-class FormulaReport(TrainingReport):
-    """The same of a fitted `BasisRanker`, and its formula."""
-
-    @property
-    def _n_alphas(self) -> int:
-        return len(self.ranker.paths_)
-
-    @property
-    def _features_used(self) -> int:
-        return len(self.ranker.terms_.used)
-
-    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
-        step = self.ranker.path_[len(self.ranker.terms_.terms) - 1]
-        return ("valid", step.valid) if step.valid else ("held-out", step.lqo)
-
-    def _lines(self) -> list[tuple[str, str]]:
-        ranker = self.ranker
-        return [
-            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)} (regularisation λ)"),
-            ("terms", f"{len(ranker.terms_.terms):,}, selected from {ranker.n_candidates_:,}"),
-            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a term"),
-            ("formula", ranker.formula_text()),
-            ("passes", self._effort()),
-        ]
-
-    def _figures(self) -> dict[str, Any]:
-        ranker = self.ranker
-        return {
-            "alpha": float(ranker.alpha_),
-            "alphas_tried": self._n_alphas,
-            "terms": len(ranker.terms_.terms),
-            "candidates": ranker.n_candidates_,
-            "features_used": self._features_used,
-            "formula": ranker.formula_text(),
-            "passes": int(ranker.passes_),
-        }
-
-
-@dataclass(frozen=True, eq=False)
 class MappedReport(TrainingReport):
     """The same of a fitted `MappedRanker`."""
 
@@ -384,6 +383,80 @@ def _told(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+@dataclass(frozen=True, eq=False)
+class FormulaReport(TrainingReport):
+    """The same of a fitted `BasisRanker`, and its formula."""
+
+    @property
+    def _n_alphas(self) -> int:
+        return len(self.ranker.paths_)
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.terms_.used)
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        step = self.ranker.path_[len(self.ranker.terms_.terms) - 1]
+        return ("valid", step.valid) if step.valid else ("held-out", step.lqo)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        return [
+            ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)} (regularisation λ)"),
+            ("terms", f"{len(ranker.terms_.terms):,}, selected from {ranker.n_candidates_:,}"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a term"),
+            ("formula", ranker.formula_text()),
+            ("passes", self._effort()),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "alpha": float(ranker.alpha_),
+            "alphas_tried": self._n_alphas,
+            "terms": len(ranker.terms_.terms),
+            "candidates": ranker.n_candidates_,
+            "features_used": self._features_used,
+            "formula": ranker.formula_text(),
+            "passes": int(ranker.passes_),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TreesReport(TrainingReport):
+    """The same of a fitted `BoostedRanker`."""
+
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE"
+
+    @property
+    def _features_used(self) -> int:
+        return len(self.ranker.model().used_features())
+
+    def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
+        ranker = self.ranker
+        told = {measure: estimates[ranker.n_trees_ - 1] for measure, estimates in ranker.path_.valid.items()}
+        return ("valid", told) if told else (None, {})
+
+    def _lines(self) -> list[tuple[str, str]]:
+        ranker = self.ranker
+        tried = len(ranker.path_) if ranker.path_.valid else 1
+        return [
+            ("loss", f"{ranker.loss}, by {ranker.library}"),
+            ("trees", f"{ranker.n_trees_:,}{_among(tried)}"),
+            ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a tree"),
+        ]
+
+    def _figures(self) -> dict[str, Any]:
+        ranker = self.ranker
+        return {
+            "loss": str(ranker.loss),
+            "library": ranker.library,
+            "trees": ranker.n_trees_,
+            "trees_tried": len(ranker.path_),
+            "features_used": self._features_used,
+        }
+
+
 def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
     """What to tell of a fitted ranker, trained on columns that a preparation made of features."""
     if hasattr(ranker, "terms_"):
@@ -392,6 +465,10 @@ def report_of(ranker: Any, by: Preparation | None) -> TrainingReport:
         return BoostingReport(ranker, by)
     if hasattr(ranker, "map_"):
         return MappedReport(ranker, by)
+    if hasattr(ranker, "n_trees_"):
+        return TreesReport(ranker, by)
+    if hasattr(ranker, "network_"):
+        return NetworkReport(ranker, by)
     return StructuredReport(ranker, by) if hasattr(ranker, "argmax_calls_") else TrainingReport(ranker, by)
 
 

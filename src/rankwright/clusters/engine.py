@@ -115,8 +115,6 @@ class ClusterEngine(Engine):
                     f"workers were lost {losses} times while they worked on part {lost[0] + 1} of {len(self._before)}: "
                     "they may need more memory, or smaller parts"
                 )
-            for number in lost:
-                self._give_up(number)
         for number in numbers:
             error = answers[number].error
             if error is not None:
@@ -129,12 +127,8 @@ class ClusterEngine(Engine):
 
     @abstractmethod
     def _message(self, call: bytes, changes: dict[int, tuple[int, list[bytes]]], *, may_add: bool) -> dict[int, Answer]:
-        """The answers to a packed call of some parts: those that are missing were lost.
+        """The answers to a packed call of some parts: those that are missing were lost, and are made anew when asked.
 
         ``changes`` has for each part how many changes its state is to have seen, and the last of them. The results of
         PARTS_PER_SUM parts may be added up on their way, where all of them have one.
         """
-
-    def _give_up(self, number: int) -> None:
-        """A part was lost: it is to be made anew for the next message."""
-        raise NotImplementedError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -45,6 +46,10 @@ class Read(NamedTuple):
     is_text: bool = False
     digest: int = 0
 
+    def with_digest(self) -> Read:
+        """The same, with the digest of its queries."""
+        return self._replace(digest=_digest(self.queries))
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -58,16 +63,19 @@ class Reading:
 
     def of(self, data: Any, name: str) -> Read:
         """A file by its path, or a data frame that has a name."""
-        read = self._read(data, name)
-        return read._replace(digest=_digest(read.queries))
+        return self._read(data, name).with_digest()
+
+    def queries(self, frame: Any, name: str) -> Queries:
+        """Those of a data frame."""
+        with _all_queries_elsewhere():
+            queries = as_queries(frame, self.asked, name)
+        assert isinstance(queries, Queries)
+        return queries
 
     def _read(self, data: Any, name: str) -> Read:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OneQueryWarning)  # told where all queries are known
-            if not isinstance(data, str | os.PathLike):
-                queries = as_queries(data, self.asked, name)
-                assert isinstance(queries, Queries)
-                return Read(queries)
+        if not isinstance(data, str | os.PathLike):
+            return Read(self.queries(data, name))
+        with _all_queries_elsewhere():
             if self.column_description is None and kind_of_file(data) == "text":
                 return self._of_text(data)
             return Read(read_asked(data, self.asked, column_description=self.column_description))
@@ -105,6 +113,14 @@ def _all_names(parts: Sequence[Sequence[str]]) -> list[str]:
     names = list(dict.fromkeys(name for part in parts for name in part))
     columns = list(dict.fromkeys(name.partition("=")[0] for name in names))
     return sorted(names, key=lambda name: (columns.index(name.partition("=")[0]), name))
+
+
+@contextmanager
+def _all_queries_elsewhere() -> Iterator[None]:
+    """That there is one query is told where all are known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OneQueryWarning)
+        yield
 
 
 class Seen(NamedTuple):
@@ -386,8 +402,8 @@ def _source_of(partitions: Partitions, parts: Sequence[Seen], name: str, moved: 
 def _piece(read: Read, alike: Alike, first: int, last: int, number: int, digest: int, told: str) -> Queries:
     if read.digest != digest:
         raise DataError(
-            f"{told} was lost, and when it was read again, it had other rows, or in another order: the data must not "
-            "change while they are used. Load them again"
+            f"{told} was lost, and when it was read again, it had other rows, or in another order: data must not "
+            "change while they are used. Load them again; write frames to files before, or checkpoint them"
         )
     return alike.piece(read, first, last, number)
 

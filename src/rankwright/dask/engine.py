@@ -79,10 +79,10 @@ class DaskEngine(ClusterEngine):
             with suppress(Exception):
                 self._client.run(_forget, self._name, wait=False)
             raise
-        return {number: answer for packed in answers for number, answer in cloudpickle.loads(packed).items()}
-
-    def _give_up(self, number: int) -> None:
-        self._held.pop(number).cancel()
+        found = {number: answer for packed in answers for number, answer in cloudpickle.loads(packed).items()}
+        for number in changes.keys() - found.keys():
+            self._held.pop(number).cancel()
+        return found
 
 
 # What runs on workers. The parts that a worker has, by the engine that they are for and their numbers

@@ -23,6 +23,18 @@ def check_features(queries: Queries, what: str = "") -> None:
     _check_each(queries, lambda values: ~np.isfinite(values), what, problem)
 
 
+def check_not_infinite(queries: Queries, what: str = "", *, as_float32: bool = False) -> None:
+    """Raise a `DataError` that tells the place of the first infinite feature; NaN are missing values, and pass.
+
+    ``as_float32`` counts what is infinite in float32, too.
+    """
+    problem = "but trees need finite numbers, or NaN where a value is missing: cap this feature"
+    if as_float32:
+        problem = "but XGBoost's trees need numbers of float32, or NaN where a value is missing: cap or rescale it"
+    largest = np.finfo(np.float32 if as_float32 else np.float64).max
+    _check_each(queries, lambda values: np.abs(values) > largest, what, problem)
+
+
 def check_magnitude(queries: Queries) -> None:
     """Raise a `DataError` that tells the place of the first feature so large that sums of its powers overflow.
 

@@ -19,7 +19,9 @@ from rankwright.export.elasticsearch import to_elasticsearch
 from rankwright.export.engine_defaults import check_weights_suffice
 from rankwright.export.expressions import to_lucene, to_painless, to_solr_function
 from rankwright.export.forms import content_of
+from rankwright.export.kernels import Kernels, kernels_to_onnx, kernels_to_python
 from rankwright.export.maps import Mapped, mapped_to_onnx, mapped_to_python
+from rankwright.export.networks import NetworkContent, network_to_onnx, network_to_python
 from rankwright.export.onnx_file import to_onnx
 from rankwright.export.onnx_terms import terms_to_onnx
 from rankwright.export.python_file import to_python
@@ -70,18 +72,42 @@ TARGETS: dict[str, Target] = {
     "elasticsearch": _plugin(default='Elasticsearch: "missing" of field_value_factor'),
     "opensearch": _plugin(default='OpenSearch: "missing" of field_value_factor'),
     "vespa": Target(
-        {Linear: to_vespa, Stumps: to_vespa, TermSum: terms_to_vespa, Trees: trees_to_vespa}, ("name",), by_name=False
+        {
+            Linear: to_vespa,
+            Stumps: to_vespa,
+            TermSum: terms_to_vespa,
+            Trees: trees_to_vespa,
+        },
+        ("name",),
+        by_name=False,
     ),
     "sql": Target(
-        {Linear: to_sql, Stumps: to_sql, TermSum: terms_to_sql, Trees: trees_to_sql},
+        {
+            Linear: to_sql,
+            Stumps: to_sql,
+            TermSum: terms_to_sql,
+            Trees: trees_to_sql,
+        },
         ("table", "dialect", "nulls", "query_column"),
     ),
     "onnx": Target(
-        {Linear: to_onnx, Stumps: to_onnx, TermSum: terms_to_onnx, Trees: trees_to_onnx, Mapped: mapped_to_onnx},
+        {
+            Linear: to_onnx,
+            Stumps: to_onnx,
+            TermSum: terms_to_onnx,
+            Trees: trees_to_onnx,
+            Mapped: mapped_to_onnx,
+            NetworkContent: network_to_onnx,
+            Kernels: kernels_to_onnx,
+        },
         ("name", "dtype"),
     ),
     "ranklib": Target(
-        {Linear: to_ranklib, Stumps: to_ranklib, Trees: trees_to_ranklib},
+        {
+            Linear: to_ranklib,
+            Stumps: to_ranklib,
+            Trees: trees_to_ranklib,
+        },
         by_name=False,
         default="RankLib: write it into the file of documents",
     ),
@@ -92,6 +118,8 @@ TARGETS: dict[str, Target] = {
             TermSum: terms_to_python,
             Trees: trees_to_python,
             Mapped: mapped_to_python,
+            NetworkContent: network_to_python,
+            Kernels: kernels_to_python,
         },
         ("name",),
     ),

@@ -82,10 +82,10 @@ def mapped_content(
 
 def mapped_to_onnx(content: Mapped, name: str, dtype: str = "float32") -> bytes:
     """A model with the input ``features`` and the output ``score``, as linear models have; NaN is a missing value."""
-    return onnx_model(content, name, dtype, lambda graph: _add(graph, content))
+    return onnx_model(content, name, dtype, lambda graph: _add_mapped(graph, content))
 
 
-def _add(graph: Graph, content: Mapped) -> None:
+def _add_mapped(graph: Graph, content: Mapped) -> None:
     columns = [_column(graph, one) for one in content.prepared]
     z = graph.apply("Concat", *columns, axis=1)
     shift = graph.number([[one.shift for one in content.prepared]])

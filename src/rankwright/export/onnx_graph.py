@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Term
+from rankwright.export.content import Linear
 from rankwright.export.single import single
 from rankwright.preparation.transforms import Log, Quantile, Transform
 
@@ -74,7 +74,10 @@ def add_prepared(graph: Graph, content: Linear) -> None:
     terms = content.terms()
     values = "features"
     if any(content.transforms):
-        values = graph.apply("Concat", *(_column(graph, place, term) for place, term in enumerate(terms)), axis=1)
+        columns = [
+            transformed_column(graph, feature_column(graph, place), term.transform) for place, term in enumerate(terms)
+        ]
+        values = graph.apply("Concat", *columns, axis=1)
     weight = graph.rounded(single)
     weights = graph.number([[weight(term.weight, f"the weight of feature {term.feature.name!r}")] for term in terms])
     total = graph.number([content.folded.intercept])
@@ -82,7 +85,7 @@ def add_prepared(graph: Graph, content: Linear) -> None:
         is_missing = graph.apply("IsNaN", "features")
         fill = graph.number([[one.value for one in content.missing]])
         if content.by_query:
-            fill = _query_means(graph, values, is_missing, fill)
+            fill = query_means(graph, values, is_missing, fill)
         values = graph.apply("Where", is_missing, fill, values)
         scores = graph.number(np.reshape([one.score for one in content.missing], (-1, 1)))
         lacking = graph.apply("Cast", is_missing, to=graph.element)
@@ -90,7 +93,7 @@ def add_prepared(graph: Graph, content: Linear) -> None:
     graph.add("Add", [graph.apply("MatMul", values, weights), total], "score")
 
 
-def _query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> str:
+def query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> str:
     """The mean of each column over the documents that have it, and another number if none has."""
     axis = graph.constant("documents", [0], "int64")
     zero, one = graph.number([0.0]), graph.number([1.0])
@@ -101,10 +104,9 @@ def _query_means(graph: Graph, values: str, is_missing: str, otherwise: str) -> 
     return graph.apply("Where", graph.apply("Greater", counts, zero), means, otherwise)
 
 
-def _column(graph: Graph, place: int, term: Term) -> str:
-    """T(x) of one feature, as a column."""
-    column = graph.apply("Gather", "features", graph.constant(f"column{place}", [place], "int64"), axis=1)
-    return transformed_column(graph, column, term.transform)
+def feature_column(graph: Graph, place: int) -> str:
+    """One feature, as a column."""
+    return graph.apply("Gather", "features", graph.constant(f"column{place}", [place], "int64"), axis=1)
 
 
 def transformed_column(graph: Graph, column: str, transform: Transform | None) -> str:

@@ -6,6 +6,23 @@ from rankwright._version import __version__
 from rankwright.export.content import Linear, Stumps, WhereMissing
 from rankwright.preparation.transforms import Log, Transform
 
+# The text of a function that modules have which transform features.
+TRANSFORMED = '''\
+def transformed(transform, x):
+    """The logarithm of x in units, its place among quantiles, or x itself."""
+    if transform is None:
+        return x
+    if isinstance(transform, float):
+        return copysign(log1p(abs(x) / transform), x)
+    knots, heights = transform
+    if x <= knots[0]:
+        return heights[0]
+    for low, high, bottom, top in zip(knots, knots[1:], heights, heights[1:]):
+        if x < high:
+            return bottom + (top - bottom) / (high - low) * (x - low)
+    return heights[-1]
+'''
+
 
 def to_python(content: Linear | Stumps, name: str) -> str:
     """A module with a function ``score``. Names of features stand in it as literals of ASCII, whatever they are."""
@@ -34,7 +51,8 @@ def score(features):
 def _prepared(content: Linear, name: str) -> str:
     """With transforms and missing values: None, NaN, or no entry at all."""
     terms = "".join(
-        f"    {term.feature.name!a}: ({term.weight!r}, {_transform(term.transform)}, {_where_missing(term.missing)}),\n"
+        f"    {term.feature.name!a}: "
+        f"({term.weight!r}, {transform_literal(term.transform)}, {_where_missing(term.missing)}),\n"
         for term in content.terms()
     )
     head = f'''
@@ -46,20 +64,7 @@ TERMS = {{  # of each feature: weight, transform, and what stands for a missing 
 {terms}}}
 
 
-def transformed(transform, x):
-    """The logarithm of x in units, its place among quantiles, or x itself."""
-    if transform is None:
-        return x
-    if isinstance(transform, float):
-        return copysign(log1p(abs(x) / transform), x)
-    knots, heights = transform
-    if x <= knots[0]:
-        return heights[0]
-    for low, high, bottom, top in zip(knots, knots[1:], heights, heights[1:]):
-        if x < high:
-            return bottom + (top - bottom) / (high - low) * (x - low)
-    return heights[-1]
-
+{TRANSFORMED}
 
 def value(features, name):
     """The feature after its transform; None if it is missing: None, NaN or not there."""
@@ -100,7 +105,8 @@ def scores(documents):
 '''
 
 
-def _transform(transform: Transform | None) -> str:
+def transform_literal(transform: Transform | None) -> str:
+    """A transform as `transformed` of a module takes it."""
     if transform is None:
         return "None"
     return repr(transform.unit if isinstance(transform, Log) else (transform.knots, transform.heights))

@@ -10,7 +10,7 @@ from rankwright.export.content import Feature
 from rankwright.export.sql import checked_columns, sql_number, sql_total
 from rankwright.export.sql import transformed as sql_transformed
 from rankwright.export.terms import Syntax, TermSum
-from rankwright.export.vespa import rank_profile, sources_of
+from rankwright.export.vespa import rank_profile, source_of
 from rankwright.export.vespa import transformed as vespa_transformed
 from rankwright.preparation.transforms import Log
 
@@ -60,17 +60,17 @@ def terms_to_sql(
 
 @dataclass(frozen=True)
 class _Vespa(Syntax):
-    sources: dict[Feature, str]
+    mapped: frozenset[str]
 
     def number(self, value: float) -> str:
         return repr(value)
 
     def value(self, feature: Feature, fill: float | None) -> str:
-        source = self.sources[feature]
+        source = source_of(feature, self.mapped)
         return source if fill is None else f"if (isNan({source}), {fill!r}, {source})"
 
     def missing(self, feature: Feature) -> str:
-        return f"if (isNan({self.sources[feature]}), 1, 0)"
+        return f"if (isNan({source_of(feature, self.mapped)}), 1, 0)"
 
     def positive(self, left: str, right: str) -> str:
         return f"max(0, {left} - {right})"
@@ -81,7 +81,7 @@ class _Vespa(Syntax):
 
 def terms_to_vespa(content: TermSum, name: str, mapped: frozenset[str] = frozenset()) -> str:
     """A rank profile whose first phase is the formula."""
-    return rank_profile(name, _Vespa(sources_of(content, mapped)).terms(content))
+    return rank_profile(name, _Vespa(mapped).terms(content))
 
 
 class _Python(Syntax):

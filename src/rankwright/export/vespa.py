@@ -36,7 +36,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
 
 def sources_of(content: Content, mapped: frozenset[str]) -> dict[Feature, str]:
     """The expression of each feature."""
-    return {feature: _source(feature, mapped) for feature in content.features}
+    return {feature: source_of(feature, mapped) for feature in content.features}
 
 
 def rank_profile(name: str, terms: Sequence[str]) -> str:
@@ -83,7 +83,8 @@ def _between(source: str, knots: Sequence[float], pieces: Sequence[str]) -> str:
     return f"if ({source} < {knots[middle]!r}, {below}, {_between(source, knots[middle + 1 :], pieces[middle + 1 :])})"
 
 
-def _source(feature: Feature, mapped: frozenset[str]) -> str:
+def source_of(feature: Feature, mapped: frozenset[str]) -> str:
+    """A feature as rank profiles name it, or the user's own expression for it."""
     if _RANK_FEATURE.fullmatch(feature.name):
         return feature.name
     if feature.name not in mapped:

@@ -1,4 +1,8 @@
-"""Which setting of a ranker, and which ranker: by held-out queries, and for the fewest features that are as good."""
+"""Which setting of a ranker, and which ranker: by held-out queries, the simplest that is as good.
+
+A linear ranker is simpler than a formula, and that is simpler than trees, kernels or networks; of the same kind, fewer
+features are simpler.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.fitting.families import End, Family, Setting
+from rankwright.fitting.family import AnySetting, End, Family
 from rankwright.fitting.preparing import Tried
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import Estimate, Rule, choose_by, estimate_of
@@ -24,12 +28,12 @@ class Judged:
 
     ``selections`` has, for a family that selects features, an array (settings × most features) for each split: the
     columns that its rankers there have a weight for, and −1 where there are fewer. ``costs`` and ``n_features`` are of
-    the features that each setting uses, in the mean over splits. ``ended_for_time`` says that more λ would have been
-    tried, had there been time.
+    the features that each setting uses, in the mean over splits. ``ended_for_time`` says that more settings would have
+    been tried, had there been time.
     """
 
     family: Family
-    settings: tuple[Setting, ...]
+    settings: tuple[AnySetting, ...]
     values: Array
     costs: Array
     n_features: Array
@@ -48,11 +52,14 @@ class Judged:
     def end_of_grid(self, measure: Measure) -> End | None:
         """At which end of the grid the best λ is, if it is clearly better there than anywhere else.
 
-        A mean that stays the same up to the end is not: beyond, it would stay the same.
+        A mean that stays the same up to the end is not: beyond, it would stay the same. Settings that were drawn have
+        no grid.
         """
         means = [-mean if measure.lower_is_better else mean for mean, _ in self.estimates]
         best: dict[float, float] = {}
         for setting, mean in zip(self.settings, means, strict=True):
+            if setting.alpha is None:
+                return None
             best[setting.alpha] = float(np.fmax(best.get(setting.alpha, -np.inf), mean))
         alphas = sorted(best)
         at = max(alphas, key=lambda alpha: best[alpha])
@@ -63,8 +70,8 @@ class Judged:
         return ("least" if at == alphas[0] else "largest") if is_better else None
 
     def joined(self, other: Judged) -> Judged:
-        """Together with further settings of the same family, by λ ascending."""
-        first, second = sorted((self, other), key=lambda judged: judged.settings[0].alpha)
+        """Together with further settings of the same family, by λ ascending if they have one."""
+        first, second = sorted((self, other), key=lambda judged: judged.settings[0].alpha or 0.0)
         selections = zip(first.selections, second.selections, strict=True)
         return Judged(
             self.family,
@@ -88,7 +95,7 @@ class Entry:
     """A family with the setting that was chosen for it."""
 
     family: Family
-    setting: Setting
+    setting: AnySetting
     values: Array
     cost: float
     n_features: int
@@ -107,12 +114,14 @@ def entry_of(judged: Judged, measure: Measure, rule: Rule) -> Entry:
 
 
 def choose(entries: Sequence[Entry], measure: Measure, rule: Rule) -> int:
-    """The best entry, or the cheapest that is as good."""
-    return _choose(entries, [entry.cost for entry in entries], measure, rule)
+    """The best entry, or the simplest that is as good: the cheapest of the least complexity."""
+    simplicity = [(entry.family.complexity, entry.cost) for entry in entries]
+    places = {key: place for place, key in enumerate(sorted(set(simplicity)))}
+    return _choose(entries, [places[key] for key in simplicity], measure, rule)
 
 
 class GivenUp(NamedTuple):
-    """What the rule gave up for fewer features: the best of all, and how the chosen one differs from it."""
+    """What the rule gave up for a simpler ranker: the best of all, and how the chosen one differs from it."""
 
     best: Entry
     difference: Estimate

@@ -24,51 +24,17 @@ from rankwright.selection.judging import Split, fold_of_query, splits_of
 
 
 @dataclass(frozen=True, eq=False)
-class FitData:
-    """Training queries, and validation queries if there are any, with columns prepared from their features.
-
-    Columns are divided by their spread within queries, so that λ means the same for all of them; ``by`` folds weights
-    of columns into those of the features as given.
-    """
+class Sides:
+    """Training queries, and validation queries if there are any, and how they are split for judging."""
 
     train: AnyQueries
     valid: AnyQueries | None
-    how: How
-    by: Preparation
     n_folds: int
     seed: int
 
-    @staticmethod
-    def look_at(train: AnyQueries, valid: AnyQueries | None) -> dict[str, FirstLook]:
-        """What is seen of the queries at first; refuses those that nothing can be learned from, or judged by."""
-        looks = {"train": _looked_at("the training data", train)}
-        if valid is not None:
-            looks["valid"] = _looked_at("the validation data", valid)
-            check_same_features("the validation data", valid, train)
-        if looks["train"].nothing_to_learn is not None:
-            raise DataError(f"the training data: there is nothing to learn: {looks['train'].nothing_to_learn}")
-        if valid is None and train.n_queries < 2:
-            raise DataError(
-                (train.grouping.why_one_query if isinstance(train, Queries) else None)
-                or "there is only one query, but a ranker is judged by queries that it was not trained on: give more "
-                "queries, or validation data"
-            )
-        return looks
-
-    @classmethod
-    def of(cls, train: AnyQueries, valid: AnyQueries | None, how: How, n_folds: int, seed: int) -> FitData:
-        """Queries that were checked, prepared."""
-        by, columns = prepare(train, missing=how.missing, transform=how.transform, others_miss=how.has_missing)
-        judged = None if valid is None else by.prepared(valid)
-        return cls(columns, judged, how, by, min(n_folds, train.n_queries), seed)
-
     @property
     def judged(self) -> AnyQueries:
-        """The queries that settings are judged on: each one is judged by a ranker that was trained without it.
-
-        How features are prepared (scales, means, quantiles) is learned from the features of all training queries,
-        without their grades.
-        """
+        """The queries that settings are judged on: each one is judged by a ranker that was trained without it."""
         return self.train if self.valid is None else self.valid
 
     @property
@@ -94,6 +60,45 @@ class FitData:
         """How many queries there are to train on, at least."""
         n = self.train.n_queries
         return n - -(-n // self.n_folds) if self.valid is None else n
+
+
+@dataclass(frozen=True, eq=False)
+class FitData(Sides):
+    """The queries of a fit with columns prepared from their features, and the same queries with features as given.
+
+    Columns are divided by their spread within queries, so that λ means the same for all of them; ``by`` folds weights
+    of columns into those of the features as given. How features are prepared (scales, means, quantiles) is learned
+    from the features of all training queries, without their grades.
+    """
+
+    how: How
+    by: Preparation
+    given: Sides
+
+    @staticmethod
+    def look_at(train: AnyQueries, valid: AnyQueries | None) -> dict[str, FirstLook]:
+        """What is seen of the queries at first; refuses those that nothing can be learned from, or judged by."""
+        looks = {"train": _looked_at("the training data", train)}
+        if valid is not None:
+            looks["valid"] = _looked_at("the validation data", valid)
+            check_same_features("the validation data", valid, train)
+        if looks["train"].nothing_to_learn is not None:
+            raise DataError(f"the training data: there is nothing to learn: {looks['train'].nothing_to_learn}")
+        if valid is None and train.n_queries < 2:
+            raise DataError(
+                (train.grouping.why_one_query if isinstance(train, Queries) else None)
+                or "there is only one query, but a ranker is judged by queries that it was not trained on: give more "
+                "queries, or validation data"
+            )
+        return looks
+
+    @classmethod
+    def of(cls, train: AnyQueries, valid: AnyQueries | None, how: How, n_folds: int, seed: int) -> FitData:
+        """Queries that were checked, prepared."""
+        by, columns = prepare(train, missing=how.missing, transform=how.transform, others_miss=how.has_missing)
+        judged = None if valid is None else by.prepared(valid)
+        n_folds = min(n_folds, train.n_queries)
+        return cls(columns, judged, n_folds, seed, how, by, Sides(train, valid, n_folds, seed))
 
 
 def _looked_at(name: str, queries: AnyQueries) -> FirstLook:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from rankwright.data.streams.streamed import AnyQueries
-from rankwright.evaluation.tables import regularisation
-from rankwright.fitting.data import of_columns
-from rankwright.measures.measure import Measure
+from rankwright.fitting.data import FitData, Sides, of_columns
+from rankwright.fitting.family import LINEAR, AnySetting, End, Family, Setting
+from rankwright.fitting.learned import Weights
+from rankwright.fitting.work import Arrays
 from rankwright.preparation.spread import varies_within_queries
 from rankwright.progress import Tell
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
@@ -26,37 +27,18 @@ from rankwright.rankers.structured import StructuredRanker
 from rankwright.selection.search import Search, search
 from rankwright.types import Array
 
-End = Literal["least", "largest"]
-
 _MOST_FEATURES = 30  # that greedy selection goes to
 _ALPHAS: Array = 2.0 ** np.arange(-6.0, 15.0)
 _FEW_ALPHAS: Array = 2.0 ** np.arange(0.0, 11.0, 2.5)
 _TOL = 1e-3  # of the objective
 
 
-class Setting(NamedTuple):
-    """λ, and of a selection how many columns: features, and what tells that one is missing."""
-
-    alpha: float
-    n_features: int | None = None
-
-    def __str__(self) -> str:
-        alpha = f"λ = {regularisation(self.alpha)}"
-        if self.n_features is None:
-            return alpha
-        return f"{alpha}, {self.n_features} selected"
-
-
 @dataclass(frozen=True)
-class Family(ABC):
-    """A ranker with a path of settings, for a measure."""
+class LinearFamily(Family):
+    """A linear ranker with a path of λ: all settings are weights of the same columns, which are trained together."""
 
-    measure: Measure
-    convention: str
-
-    name: ClassVar[str]
-    title: ClassVar[str]
     ranker: ClassVar[type[Any]]
+    complexity = LINEAR
     is_pairwise: ClassVar[bool] = True  # what all documents of a query share plays no part
     n_wider: ClassVar[int]  # so many more λ are tried at a time where the best one is at an end of its grid
 
@@ -76,9 +58,31 @@ class Family(ABC):
         sizes = dict.fromkeys(setting.n_features for setting in settings)
         return [Setting(float(alpha), size) for alpha in np.exp2(wider) for size in sizes]
 
+    # As the steps of a fit ask for it
+
+    @property
+    def ranker_name(self) -> str:
+        """That of the linear ranker."""
+        return self.ranker.__name__
+
+    def side_of(self, data: FitData) -> Sides:
+        """Columns that were prepared from the features."""
+        return data
+
+    def learn(
+        self, data: FitData, queries: AnyQueries, settings: Sequence[AnySetting], progress: Tell | None = None
+    ) -> Weights:
+        """The weights of all settings."""
+        weights = self.weights(queries, cast("Sequence[Setting]", settings), progress)
+        return Weights(data.by, data.by.of_ranking(weights) if self.is_pairwise else weights)
+
+    def restored(self, data: FitData, arrays: Arrays) -> Weights:
+        """What was learned, from its arrays."""
+        return Weights(data.by, arrays["weights"])
+
 
 @dataclass(frozen=True)
-class _LambdaPath(Family):
+class _LambdaPath(LinearFamily):
     """A ranker whose only setting is λ."""
 
     def settings(self, queries: AnyQueries) -> list[Setting]:
@@ -126,7 +130,7 @@ class PairwiseLeastSquares(_ClosedForm):
 
 
 @dataclass(frozen=True)
-class Greedy(Family):
+class Greedy(LinearFamily):
     """RankRLS on few features."""
 
     costs: tuple[float, ...] | None = None
@@ -207,7 +211,7 @@ class Structured(_Iterative):
         return StructuredRanker(self.measure if is_bounded else "ndcg@10", alpha, center=near, tol=_TOL, **told)
 
 
-FAMILIES: tuple[type[Family], ...] = (
+FAMILIES: tuple[type[LinearFamily], ...] = (
     Regression,
     PairwiseLeastSquares,
     Greedy,

@@ -11,6 +11,7 @@ from rankwright.data.table_columns import TableColumns
 from rankwright.errors import ParameterError
 from rankwright.fitting.families import FAMILIES
 from rankwright.fitting.job import Job
+from rankwright.fitting.nonlinear import NONLINEAR
 from rankwright.fitting.preparing import MISSING_OPTIONS, TRANSFORM_OPTIONS, Auto
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult
@@ -23,6 +24,7 @@ from rankwright.progress import Tell
 from rankwright.selection.search import Rule, checked_rule
 
 RANKERS = tuple(family.name for family in FAMILIES)
+NONLINEAR_RANKERS = tuple(family.name for family in NONLINEAR)
 
 
 def fit(
@@ -36,7 +38,8 @@ def fit(
     features: Sequence[str] | None = None,
     one_hot: Sequence[str] | None = None,
     measure: str | Measure = "ndcg@10",
-    rankers: Sequence[str] = RANKERS,
+    rankers: Sequence[str] | None = None,
+    nonlinear: bool = False,
     folds: int = 5,
     rule: Rule = "one-standard-error",
     convention: str | Convention = "default",
@@ -52,8 +55,13 @@ def fit(
 ) -> FitResult:
     """Try the linear rankers, choose one by held-out queries, train it on all, and tell how good it is.
 
-    Features are scaled by their spread within queries; missing values are filled in and indicated, features with heavy
-    tails may be taken as logarithms or quantiles. All of this becomes part of the model.
+    With ``nonlinear=True``, non-linear rankers join: their settings are drawn at random, round by round, until the
+    budget ends. A linear ranker is still chosen unless another one is better by more than one standard error of their
+    difference, query by query.
+
+    Linear rankers get features scaled by their spread within queries; missing values are filled in and indicated, and
+    features with heavy tails may be taken as logarithms or quantiles. All of this becomes part of the model. Other
+    rankers take features as they are.
 
     Where the best λ of a ranker is at an end of its grid, the grid is widened. `FitResult.save` writes what comes out.
 
@@ -65,10 +73,14 @@ def fit(
     label, qid, doc, features, one_hot : which columns of frames and tables are what, as `from_frame` takes them
         Validation and test data have the features of the training data, by their names.
     measure, convention : what counts, and whose rules it follows
-    rankers : names from ``RANKERS``
+    rankers : names from ``RANKERS`` and ``NONLINEAR_RANKERS``; by default all that are linear
+    nonlinear : try all non-linear rankers as well
+        Those whose library is not installed are left out, and the extra to install is told.
     folds, seed : how many parts for cross-validation, and how queries are dealt to them
-    rule : "one-standard-error" takes the fewest features whose mean difference from the best is within one standard
+    rule : "one-standard-error" takes the simplest ranker whose mean difference from the best is within one standard
         error of that difference, first for each ranker and then among rankers; or "best"
+        A linear ranker is simpler than a formula, and that is simpler than trees, kernels and networks; of the same
+        kind, fewer features are simpler.
     baseline : the name of a feature to compare with; one that ranks well the smaller it is has a minus in front.
         By default the best single feature.
     costs : of each feature, optional
@@ -80,7 +92,8 @@ def fit(
         Of features with heavy tails, such as counts, times and sizes. By default the same.
     delta : the probability that a certificate is wrong
     budget : seconds, optional
-        Rankers that are not done by then are left out; the first one is always tried.
+        Rankers that are not done by then are left out; the first one is always tried. Without a budget, linear rankers
+        take the time they need, and the search of non-linear ones takes five minutes at most.
     work : Work, optional
         Where to keep what is finished.
     progress : function, optional
@@ -97,6 +110,7 @@ def fit(
     options = checked_options(
         measure=measure,
         rankers=rankers,
+        nonlinear=nonlinear,
         folds=folds,
         rule=rule,
         convention=convention,
@@ -119,6 +133,7 @@ def checked_options(
     *,
     measure: Any,
     rankers: Any,
+    nonlinear: Any,
     folds: Any,
     rule: Any,
     convention: Any,
@@ -139,7 +154,7 @@ def checked_options(
     check_choice("transform", transform, TRANSFORM_OPTIONS)
     return {
         "measure": one_measure(measure),
-        "rankers": _checked_rankers(RANKERS if rankers is None else rankers),
+        "rankers": _checked_rankers(RANKERS if rankers is None else rankers, nonlinear),
         "folds": folds,
         "rule": checked_rule(rule),
         "convention": convention_of(convention),
@@ -152,9 +167,14 @@ def checked_options(
     }
 
 
-def _checked_rankers(rankers: Sequence[str]) -> list[str]:
-    rankers = [rankers] if isinstance(rankers, str) else rankers
-    unknown = next((name for name in rankers if name not in RANKERS), None)
-    if unknown is not None or not rankers:
-        raise ParameterError(f"rankers must be some of {', '.join(RANKERS)}, not {unknown!r}")
-    return [name for name in RANKERS if name in rankers]
+def _checked_rankers(rankers: Any, nonlinear: Any) -> list[str]:
+    """The names of rankers in the order that they are tried in; with ``nonlinear`` all of these as well."""
+    known = (*RANKERS, *NONLINEAR_RANKERS)
+    wanted = [rankers] if isinstance(rankers, str) else list(rankers)
+    unknown = next((name for name in wanted if name not in known), None)
+    if unknown is not None or not wanted:
+        raise ParameterError(f"rankers must be some of {', '.join(known)}, not {unknown!r}")
+    if not isinstance(nonlinear, bool):
+        raise ParameterError(f"nonlinear must be True or False, not {nonlinear!r}")
+    wanted += NONLINEAR_RANKERS if nonlinear else ()
+    return [name for name in known if name in wanted]

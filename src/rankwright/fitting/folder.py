@@ -20,6 +20,7 @@ from rankwright.data.inspection import inspect
 from rankwright.data.paths import atomic_path
 from rankwright.errors import ParseError
 from rankwright.evaluation.tables import regularisation
+from rankwright.fitting.family import AnySetting
 from rankwright.fitting.report_data import report_data
 from rankwright.models.model import Model
 from rankwright.models.model_file import load_model, model_text
@@ -163,14 +164,19 @@ def _record(result: FitResult, report: Mapping[str, Any], origin: Origin) -> dic
             {"measure": str(result.measure), "mean": estimate.mean, "standard_error": estimate.standard_error},
         ],
         figures={
-            "alpha": entry.setting.alpha,
-            "alphas_tried": len({setting.alpha for setting in judged.settings}),
-            "features_used": len(report["weights"]),
+            **_told_of_setting(entry.setting, judged.settings),
+            "features_used": len(result.model.used_features()),
             "rankers_tried": len(result.entries),
         },
         certificate=report["summary"]["certificate"] if result.test is not None else None,
         fingerprint=result.fingerprint,
     )
+
+
+def _told_of_setting(chosen: AnySetting, tried: Sequence[AnySetting]) -> dict[str, Any]:
+    if chosen.alpha is None:
+        return {"setting": chosen.told, "settings_tried": len(tried)}
+    return {"alpha": chosen.alpha, "alphas_tried": len({setting.alpha for setting in tried})}
 
 
 def leaderboard_csv(leaderboard: Sequence[Mapping[str, Any]]) -> str:

@@ -6,27 +6,30 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
+from math import inf
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from rankwright.arrays import finite_numbers
-from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
-from rankwright.engines import engine_of
-from rankwright.errors import DataError
+from rankwright.errors import DataError, RankwrightError
 from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import baseline_of
 from rankwright.fitting.choice import Entry, Judged, choose, choose_preparation, entry_of
 from rankwright.fitting.data import FitData, check_grades, check_same_features
-from rankwright.fitting.families import FAMILIES, Family, Greedy, PairwiseLeastSquares, Setting
+from rankwright.fitting.families import FAMILIES, Greedy, LinearFamily, PairwiseLeastSquares
+from rankwright.fitting.family import AnySetting, Family, Setting
+from rankwright.fitting.learned import Learned, Weights
+from rankwright.fitting.nonlinear import NONLINEAR, SEARCH_SECONDS, NonlinearFamily
 from rankwright.fitting.preparing import How, Tried, preparations_of
 from rankwright.fitting.request import Request
 from rankwright.fitting.result import FitResult, LeftOut
 from rankwright.fitting.work import Arrays, Work
-from rankwright.models.linear_model import LinearModel
-from rankwright.preparation.formula import linear_scores
+from rankwright.models.model import Model
 from rankwright.progress import Progress, Tell, part_of
 from rankwright.rankers.first_look import FirstLook
 from rankwright.selection.judging import Judge, Split
@@ -40,7 +43,8 @@ class Job:
 
     def __init__(self, request: Request, work: Work, progress: Tell | None) -> None:
         self.request, self.options, self.work, self.progress = request, request.options, work, progress
-        self.started = time.monotonic()
+        self.budget: float | None = self.options["budget"]
+        self.deadline = time.monotonic() + (inf if self.budget is None else self.budget)
         self.measure, self.convention, self.rule = (self.options[name] for name in ("measure", "convention", "rule"))
         self.train, self.valid = request.queries["train"], request.queries.get("valid")
         self.test = request.queries.get("test")
@@ -96,7 +100,7 @@ class Job:
             )
 
     def _n_parts(self) -> int:
-        """How many parts there are, if nothing is left out and no grid of λ is widened."""
+        """How many parts there are, if nothing is left out, no grid of λ is widened, and each draw is the only one."""
         n_splits = self.n_splits
         of_families = sum(n_splits + _n_last_parts(_kind_of(name)) for name in self.options["rankers"])
         of_preparations = n_splits * len(self.hows) if len(self.hows) > 1 else 0
@@ -119,9 +123,9 @@ class Job:
         judged, left_out = self._judge_all()
         entries = [entry_of(each, self.measure, self.rule) for each in judged]
         chosen = choose(entries, self.measure, self.rule)
-        trained = [self._last_weights(entry) for entry in entries]
-        models = [self._model(entry, weights) for entry, weights in zip(entries, trained, strict=True)]
-        scores, weights = (None, None) if self.test is not None else self._held_out_ranker(entries[chosen])
+        trained = [self._last_learned(entry) for entry in entries]
+        models = [self._model(entry, learned) for entry, learned in zip(entries, trained, strict=True)]
+        scores, held_out = (None, ()) if self.test is not None else self._held_out_ranker(entries[chosen])
         return FitResult(
             measure=self.measure,
             convention=self.convention,
@@ -131,13 +135,13 @@ class Job:
             entries=tuple(entries),
             chosen=chosen,
             models=tuple(models),
-            column_weights=trained[chosen],
+            learned=trained[chosen],
             baseline=compared,
             data=self.data,
             tried=tried,
             test=self.test,
             held_out_scores=scores,
-            held_out_weights=weights,
+            learned_by_split=held_out,
             selection=self._selection(entries, judged),
             left_out=tuple(left_out),
             request=self.request,
@@ -149,22 +153,72 @@ class Job:
         judged: list[Judged] = []
         left_out: list[LeftOut] = []
         for family in self.families:
+            if not isinstance(family, LinearFamily):
+                continue
             if isinstance(family, Greedy) and self.data.fewest_queries < 2:
-                left_out.append(LeftOut(family, "it leaves queries out to select features, and needs two of them"))
-                self.total -= self.n_splits + _n_last_parts(Greedy)
+                reason = "it leaves queries out to select features, and needs two of them"
+                left_out.append(self._left_out(family, reason, n_parts=self.n_splits))
                 continue
             found = self._judge(family, may_stop=bool(judged))
             if found is None:
-                reason = f"not finished within {self.options['budget']:g} s: raise the budget to try it"
-                left_out.append(LeftOut(family, reason, for_time=True))
-                self.total -= _n_last_parts(type(family))
+                left_out.append(self._out_of_time(family))
             else:
                 judged.append(found)
+        nonlinear = [family for family in self.families if isinstance(family, NonlinearFamily)]
+        if nonlinear:
+            searched, not_searched = self._search(nonlinear, may_stop=bool(judged))
+            judged, left_out = judged + searched, left_out + not_searched
         if not judged:
             raise DataError(f"no ranker could be trained: {left_out[0].reason}")
         return judged, left_out
 
-    def _judge(self, family: Family, *, may_stop: bool) -> Judged | None:
+    def _left_out(self, family: Family, reason: str, *, n_parts: int) -> LeftOut:
+        """A family that is not tried, which has so many parts to be judged by."""
+        self.total -= n_parts + _n_last_parts(type(family))
+        return LeftOut(family, reason)
+
+    def _out_of_time(self, family: Family) -> LeftOut:
+        """A family that was not judged to the end."""
+        self.total -= _n_last_parts(type(family))
+        seconds = SEARCH_SECONDS if self.budget is None else self.budget
+        return LeftOut(family, f"not finished within {seconds:g} s: raise the budget to try it", for_time=True)
+
+    def _search(self, families: Sequence[NonlinearFamily], *, may_stop: bool) -> tuple[list[Judged], list[LeftOut]]:
+        """Random search: in each round, every family is judged with settings drawn for it, until time is out.
+
+        Without a budget, the search has its usual time after all linear rankers are done.
+        """
+        if self.budget is None:
+            self.deadline = time.monotonic() + SEARCH_SECONDS
+        found: dict[Family, Judged] = {}
+        left_out: dict[Family, LeftOut] = {}
+        for family in families:
+            reason = family.why_not()
+            if reason is not None:
+                left_out[family] = self._left_out(family, reason, n_parts=self.n_splits)
+        most = max(family.most_draws for family in families)
+        for number, family in product(range(most), families):
+            if family in left_out or number >= family.most_draws:
+                continue
+            self.total += self.n_splits if number else 0
+            settings, may_stop = family.draw(number, self.options["seed"]), may_stop or bool(found)
+            try:
+                judged = self._judge_settings(family, self.data, settings, f"-draw{number + 1}", may_stop=may_stop)
+            except RankwrightError as error:
+                if number:
+                    raise
+                left_out[family] = self._left_out(family, str(error).rstrip("."), n_parts=0)
+                continue
+            if judged is None:
+                if number:
+                    found[family] = replace(found[family], ended_for_time=True)
+                else:
+                    left_out[family] = self._out_of_time(family)
+            else:
+                found[family] = found[family].joined(judged) if number else judged
+        return list(found.values()), list(left_out.values())
+
+    def _judge(self, family: LinearFamily, *, may_stop: bool) -> Judged | None:
         """The family on all splits, with more λ where the best is at an end of its grid; None if time is out before."""
         if may_stop and self._is_late():
             self.total -= self.n_splits
@@ -175,7 +229,7 @@ class Job:
             if judged is None or end is None:
                 break
             self.total += self.n_splits
-            beyond = family.beyond(judged.settings, end)
+            beyond = family.beyond(cast("Sequence[Setting]", judged.settings), end)
             wider = self._judge_settings(family, self.data, beyond, f"-{end}{widening}", may_stop=True)
             if wider is None:
                 return replace(judged, ended_for_time=True)
@@ -183,13 +237,13 @@ class Job:
         return judged
 
     def _judge_settings(
-        self, family: Family, data: FitData, settings: Sequence[Setting], suffix: str, *, may_stop: bool
+        self, family: Family, data: FitData, settings: Sequence[AnySetting], suffix: str, *, may_stop: bool
     ) -> Judged | None:
         """These settings on all splits; None if time is out before. The suffix tells their parts from others."""
         values = np.empty((len(settings), data.judged.n_queries))
         costs, n_features = np.zeros((2, len(settings)))
         selections = []
-        for number, split in enumerate(data.splits(), start=1):
+        for number, split in enumerate(family.side_of(data).splits(), start=1):
             if may_stop and self._is_late():
                 self.total -= self.n_splits - number + 1
                 return None
@@ -209,38 +263,40 @@ class Job:
         return "" if self.n_splits == 1 else f", fold {number} of {self.n_splits}"
 
     def _is_late(self) -> bool:
-        budget = self.options["budget"]
-        return budget is not None and time.monotonic() - self.started > budget
+        return time.monotonic() > self.deadline
 
     def _judge_split(
-        self, family: Family, data: FitData, split: Split, settings: Sequence[Setting], progress: Tell | None
+        self, family: Family, data: FitData, split: Split, settings: Sequence[AnySetting], progress: Tell | None
     ) -> Arrays:
-        weights = _weights(family, data, split.train, settings, progress)
-        values = Judge([self.measure], self.convention).values(split.judged, weights)[:, :, 0].T
-        used = data.by.used_features(weights)
-        selected = {"selected": _columns_with_weights(weights)} if isinstance(family, Greedy) else {}
-        return {"values": values, "costs": used @ self.costs, "n_features": used.sum(axis=1), **selected}
+        learned = family.learn(data, split.train, settings, progress)
+        values = learned.values(split.judged, Judge([self.measure], self.convention))
+        used = learned.used_features()
+        arrays = {"values": values, "costs": used @ self.costs, "n_features": used.sum(axis=1)}
+        if isinstance(family, Greedy) and isinstance(learned, Weights):
+            arrays["selected"] = _columns_with_weights(learned.weights)
+        return arrays
 
     # The last training
 
-    def _last_weights(self, entry: Entry) -> Array:
-        what = f"{entry.family.title}, all queries"
-        return self._part(self.data, f"{entry.family.name}-model", what, partial(self._train, entry))["weights"]
+    def _last_learned(self, entry: Entry) -> Learned:
+        family, what = entry.family, f"{entry.family.title}, all queries"
+        kept = self._part(self.data, f"{family.name}-model", what, partial(self._train, entry))
+        return family.restored(self.data, kept)
 
-    def _model(self, entry: Entry, weights: Array) -> LinearModel:
+    def _model(self, entry: Entry, learned: Learned) -> Model:
         how, told = self.data.how, {"measures": str(self.measure), "convention": self.convention.name}
-        model = LinearModel.of(
-            self.data.by.fold(weights),
+        model = learned.model(
             feature_names=self.train.feature_names if self.train.has_feature_names else None,
-            ranker=entry.family.ranker.__name__,
-            parameters={**entry.setting._asdict(), **told, "missing": how.missing, "transform": how.transform},
+            ranker=entry.family.ranker_name,
+            parameters={**entry.setting.told, **told, "missing": how.missing, "transform": how.transform},
             training={},
         )
         model._seen_queries = self.seen
         return model
 
     def _train(self, entry: Entry, progress: Tell | None) -> Arrays:
-        return {"weights": _weights(entry.family, self.data, self.data.whole, [entry.setting], progress)[0]}
+        queries = entry.family.side_of(self.data).whole
+        return entry.family.learn(self.data, queries, [entry.setting], progress).arrays()
 
     def _selection(self, entries: Sequence[Entry], judged: Sequence[Judged]) -> tuple[int, ...]:
         """In which order greedy selection takes features on all queries; nothing if it was not tried."""
@@ -252,31 +308,30 @@ class Job:
                 return tuple(map(int, kept["columns"]))
         return ()
 
-    def _select(self, family: Family, settings: Sequence[Setting], progress: Tell | None) -> Arrays:
-        is_used = _weights(family, self.data, self.data.whole, settings, progress) != 0
+    def _select(self, family: LinearFamily, settings: Sequence[AnySetting], progress: Tell | None) -> Arrays:
+        is_used = family.learn(self.data, self.data.whole, settings, progress).weights != 0
         columns: list[int] = []
         for row in is_used:  # each has the features of the one before, and one more
             columns += [int(column) for column in np.flatnonzero(row) if column not in columns]
         return {"columns": np.array(columns)}
 
-    def _held_out_ranker(self, entry: Entry) -> tuple[Array, Array]:
-        """Scores of each judged query by the chosen ranker trained without it, and the weights of each split."""
-        judged = self.data.judged
-        scores = np.empty(judged.n_documents)
-        weights = []
-        for number, split in enumerate(self.data.splits(), start=1):
-            name = f"{entry.family.name}-scores-{split.name}"
-            what = f"{entry.family.title}, scores{self._of_splits(number)}"
-            kept = self._part(self.data, name, what, partial(self._score_split, entry, split))
-            scores[_rows_of(judged, split.is_judged)] = kept["scores"]
-            weights.append(kept["weights"])
-        return scores, np.stack(weights)
+    def _held_out_ranker(self, entry: Entry) -> tuple[Array, tuple[Learned, ...]]:
+        """Scores of each judged query by the chosen ranker trained without it, and what was learned in each split."""
+        side, family = entry.family.side_of(self.data), entry.family
+        scores = np.empty(side.judged.n_documents)
+        learned = []
+        for number, split in enumerate(side.splits(), start=1):
+            what = f"{family.title}, scores{self._of_splits(number)}"
+            compute = partial(self._score_split, entry, split)
+            kept = self._part(self.data, f"{family.name}-scores-{split.name}", what, compute)
+            scores[_rows_of(side.judged, split.is_judged)] = kept["scores"]
+            learned.append(family.restored(self.data, kept))
+        return scores, tuple(learned)
 
     def _score_split(self, entry: Entry, split: Split, progress: Tell | None) -> Arrays:
-        """Weights, and scores of the judged documents, query by query."""
-        weights = _weights(entry.family, self.data, split.train, [entry.setting], progress)[0]
-        scores = engine_of(split.judged).per_query(_scores, weights)
-        return {"scores": scores, "weights": weights}
+        """What was learned, and scores of the judged documents, query by query."""
+        learned = entry.family.learn(self.data, split.train, [entry.setting], progress)
+        return {"scores": learned.scores(split.judged), **learned.arrays()}
 
     def _part(self, data: FitData, name: str, what: str, compute: Callable[[Tell | None], Arrays]) -> Arrays:
         """A part of the work by its name: computed, or kept from before. Progress is told what it is."""
@@ -290,12 +345,6 @@ class Job:
         return found
 
 
-def _scores(part: Part, weights: Array) -> Array:
-    """The score of each document, query by query."""
-    scores: Array = part.queries.grouping.gather(linear_scores(part.queries.X, weights))
-    return scores
-
-
 def _rows_of(queries: AnyQueries, is_taken: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     """The rows of some of the queries, query by query."""
     places = np.flatnonzero(np.repeat(is_taken, queries.sizes))
@@ -303,16 +352,8 @@ def _rows_of(queries: AnyQueries, is_taken: npt.NDArray[np.bool_]) -> npt.NDArra
     return places if order is None else order[places]
 
 
-def _weights(
-    family: Family, data: FitData, queries: AnyQueries, settings: Sequence[Setting], progress: Tell | None
-) -> Array:
-    """Weights (settings × columns) that some of the queries give."""
-    weights = family.weights(queries, settings, progress)
-    return data.by.of_ranking(weights) if family.is_pairwise else weights
-
-
 def _kind_of(name: str) -> type[Family]:
-    return next(family for family in FAMILIES if family.name == name)
+    return next(family for family in (*FAMILIES, *NONLINEAR) if family.name == name)
 
 
 def _n_last_parts(kind: type[Family]) -> int:

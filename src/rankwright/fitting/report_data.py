@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from rankwright.data.inspection import Inspection
 from rankwright.data.inspection_findings import findings_of
 from rankwright.data.part import Part
 from rankwright.data.queries import Queries
-from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.evaluation.comparison import Comparison
 from rankwright.evaluation.significance import bootstrap_interval, wilcoxon_test
 from rankwright.fitting.choice import Judged
 from rankwright.fitting.families import Greedy
 from rankwright.fitting.result import FitResult
+from rankwright.fitting.serving import beyond_linear, cost_of, in_memory
 from rankwright.fitting.summary import gave_up_json, rows_of
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import missing_counts
@@ -34,7 +32,6 @@ _ROUNDING = 1e-9  # of the values of a measure
 _BINARY = ("P", "Recall", "AP", "RR")  # measures that take a document as relevant or not
 # Findings that need no repair.
 _NO_FAULTS = ("queries of one document", "queries with nothing relevant", "queries with only one grade")
-_TIMED_DOCUMENTS, _TIMED_CALLS = 1000, 25
 
 
 def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,13 +53,16 @@ def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping
         "chosen": result.entries[result.chosen].family.title,
         "baseline": result.baseline_title,
         "summary": _summary(result, queries),
-        "cost": _cost(result),
+        "cost": cost_of(result),
+        "beyond_linear": beyond_linear(result),
         "leaderboard": leaderboard(result),
         "gave_up": gave_up_json(result),
         "notes": list(result.notes),
         "left_out": [{"ranker": each.family.title, "reason": each.reason} for each in result.left_out],
-        "alpha_paths": [_alpha_path(each, result) for each in result.judged if each.settings[0].n_features is None],
+        "alpha_paths": [_alpha_path(each, result) for each in result.judged if _is_path_of_alpha(each)],
         "feature_path": _feature_path(result),
+        "formula": result.formula_text,
+        "no_weights": _no_weights(result),
         "weights": _weights(result),
         "preparation": _preparation(result),
         "queries": {
@@ -82,7 +82,7 @@ def report_data(result: FitResult, inspection: Inspection, *, reproduce: Mapping
 
 def _title(result: FitResult, data: Sequence[Mapping[str, Any]]) -> str:
     """What was done: the ranker, its features, the measure and the file."""
-    ranker, used = result.entries[result.chosen].family.title, len(result.model.formula().used)
+    ranker, used = result.entries[result.chosen].family.title, len(result.model.used_features())
     n_features = result.model.n_features_in_
     features = f"{used:,} of {n_features:,} feature{'' if n_features == 1 else 's'}"
     source = next((f", from {part['name']}" for part in data if part["role"] == "train"), "")
@@ -126,7 +126,7 @@ class _Final:
         if not positions:
             return {}
         places = np.unique(positions)
-        given, columns = (_in_memory(of[places]) for of in (self._queries, self._result.final_columns))
+        given, columns = (in_memory(of[places]) for of in (self._queries, self._result.final_columns))
         return {int(q): _Shown(given[k], columns[k]) for k, q in enumerate(places)}
 
     @property
@@ -154,8 +154,7 @@ class _Final:
         rows = rows if grouping.order is None else grouping.order[rows]
         grades, scores = shown.given.y, self._scores[rows]
         ranks, before, ideal = (_places(values) for values in (scores, self._baseline_scores[rows], grades))
-        contributions = self._contributions(query, shown.columns.X)
-        names = self._queries.feature_names if len(rows) else ()
+        names, contributions = self._result.learned_for(query).contributions(shown.given, shown.columns)
         doc_ids = shown.given.doc_ids
         documents = []
         for i in np.argsort(-scores, kind="stable"):
@@ -173,14 +172,6 @@ class _Final:
             )
         value, baseline = float(self.chosen[query]), float(self.baseline[query])
         return {"query": str(self.ids[query]), "value": value, "baseline": baseline, "documents": documents}
-
-    def _contributions(self, query: int, x: Any) -> Array:
-        """w_j (x_ij − x̄_j) of each document and feature, by the weights that ranked the query.
-
-        x is prepared, and what a feature adds by being missing counts as its own.
-        """
-        dense = (x.toarray() if sp.issparse(x) else x).astype(np.float64)
-        return self._result.data.by.of_features(self._result.final_weights(query) * (dense - dense.mean(axis=0)))
 
 
 def _places(values: Array) -> npt.NDArray[np.int64]:
@@ -219,40 +210,6 @@ def _certificate(found: Certificate | None) -> dict[str, Any] | None:
     }
 
 
-def _cost(result: FitResult) -> dict[str, Any]:
-    """What using the model takes: features, what they cost if that was told, and time."""
-    is_used = result.model.formula().used
-    return {
-        "features": len(is_used),
-        "of_features": None if result.costs is None else float(result.costs[is_used].sum()),
-        "of_all_features": None if result.costs is None else float(result.costs.sum()),
-        "seconds": _scoring_seconds(result),
-        "documents": _TIMED_DOCUMENTS,
-        "calls": _TIMED_CALLS,
-    }
-
-
-def _scoring_seconds(result: FitResult) -> float:
-    """The median time of a call that scores 1,000 documents whose features are in memory."""
-    enough = int(np.searchsorted(np.cumsum(result.final_queries.sizes), _TIMED_DOCUMENTS)) + 1
-    queries = _in_memory(result.final_queries[:enough])
-    rows = np.resize(np.arange(queries.n_documents), _TIMED_DOCUMENTS)  # again from the first if there are fewer
-    names = queries.feature_names if queries.has_feature_names else None
-    documents = Queries(queries.X[rows], queries.y[rows], feature_names=names)
-    result.model.predict(documents)  # the first call may have to load something
-    seconds = []
-    for _ in range(_TIMED_CALLS):
-        started = time.perf_counter()
-        result.model.predict(documents)
-        seconds.append(time.perf_counter() - started)
-    return float(np.median(seconds))
-
-
-def _in_memory(queries: AnyQueries) -> Queries:
-    """A few queries."""
-    return queries if isinstance(queries, Queries) else queries.in_memory()
-
-
 def leaderboard(result: FitResult) -> list[dict[str, Any]]:
     """A row for each ranker and the baseline, best first."""
     held_out, on_test = result.held_out, result.on_test
@@ -270,7 +227,7 @@ def leaderboard(result: FitResult) -> list[dict[str, Any]]:
             "p_value": row.p_value,
             "is_best": row.name == held_out.reference,
             "is_chosen": row.is_chosen,
-            "note": "baseline" if row.alpha is None else None,
+            "note": "baseline" if row.is_baseline else None,
         }
         for row in rows_of(result)
     ]
@@ -283,6 +240,11 @@ def _figures(comparison: Comparison, name: str) -> dict[str, Any]:
         "interval": list(comparison.intervals[name]),
         "standard_error": error if np.isfinite(error) else None,
     }
+
+
+def _is_path_of_alpha(judged: Judged) -> bool:
+    first = judged.settings[0]
+    return first.alpha is not None and first.n_features is None
 
 
 def _alpha_path(judged: Judged, result: FitResult) -> dict[str, Any]:
@@ -338,11 +300,21 @@ def _judged_features(result: FitResult, judged: Judged, at: int) -> tuple[list[s
     return selected, float(np.mean(shares))
 
 
+def _no_weights(result: FitResult) -> str | None:
+    """Why there are no weights to show, if the ranker is not linear."""
+    if result.column_weights is not None:
+        return None
+    title = result.entries[result.chosen].family.title
+    return f"The chosen ranker, {title}, is no weighted sum of features, so there are no weights to show."
+
+
 def _weights(result: FitResult) -> list[dict[str, Any]]:
     """Columns with a weight, the most important first: features, some transformed, and those that tell of absence."""
-    by, names = result.data.by, result.data.train.feature_names
-    importance = np.abs(result.column_weights)
-    weights = result.column_weights if by.scale is None else result.column_weights / by.scale
+    by, names, of_columns = result.data.by, result.data.train.feature_names, result.column_weights
+    if of_columns is None:
+        return []
+    importance = np.abs(of_columns)
+    weights = of_columns if by.scale is None else of_columns / by.scale
     titles = {j: f"{names[j]} ({transform.name})" for j, transform in by.transforms.items()}
     return [
         {"feature": titles.get(int(j), names[j]), "weight": float(weights[j]), "importance": float(importance[j])}
@@ -352,9 +324,12 @@ def _weights(result: FitResult) -> list[dict[str, Any]]:
 
 
 def _preparation(result: FitResult) -> dict[str, Any] | None:
-    """What was done to features besides scaling, and what else was tried; None if there was no reason for any of it."""
+    """What was done to features besides scaling, and what else was tried; None if there was no reason for any of it.
+
+    Rankers that are not linear take features as they are given.
+    """
     by, formula = result.data.by, result.model.formula()
-    if not result.tried and not by.transforms and by.filling is None:
+    if formula is None or (not result.tried and not by.transforms and by.filling is None):
         return None
     missing = engine_of(result.request.queries["train"]).sum(_missing_counts)
     counts = missing / result.data.train.n_documents

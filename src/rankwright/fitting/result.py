@@ -14,15 +14,17 @@ from rankwright.data.streams.streamed import AnyQueries
 from rankwright.evaluation.comparison import Comparison
 from rankwright.evaluation.per_query import measure_values
 from rankwright.fitting.baseline import Baseline
-from rankwright.fitting.choice import Entry, GivenUp, Judged, choose_preparation, given_up
+from rankwright.fitting.choice import Entry, GivenUp, Judged, choose, choose_preparation, given_up
 from rankwright.fitting.data import FitData
-from rankwright.fitting.families import Family
+from rankwright.fitting.family import LINEAR, Family
+from rankwright.fitting.learned import Learned, Weights
 from rankwright.fitting.preparing import Tried
 from rankwright.fitting.request import Request
-from rankwright.fitting.summary import FitSummary, notes_on_grids
+from rankwright.fitting.summary import FitSummary, note_on_search, notes_on_grids
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
-from rankwright.models.linear_model import LinearModel
+from rankwright.models.model import Model
+from rankwright.models.terms_model import TermsModel
 from rankwright.selection.search import Estimate, Rule, estimate_of
 from rankwright.theory.certificates import Certificate, can_certify, certificate
 from rankwright.types import Array
@@ -51,13 +53,13 @@ class FitResult:
     entries : every ranker with the setting chosen for it
     chosen : position of the chosen one
     models : every entry trained on all queries, in terms of the features as given
-    column_weights : of the chosen one, in terms of the columns that it was trained on
+    learned : what the chosen one has learned, in terms of what it was trained on
     baseline : ranking by one feature
     data : the queries, as trained on: with columns prepared from the features as ``data.how`` tells
     tried : the preparations of features that were tried; none if there was only one
     test : test queries, if given
     held_out_scores : of the chosen ranker, for every document of the judged queries; not computed with test queries
-    held_out_weights : those that these scores come from, for features as scaled: a row for each split
+    learned_by_split : what these scores come from, for each split; nothing with test queries
     selection : columns in the order that greedy selection takes them on all queries, with the λ chosen for it
     left_out : rankers that were not tried to the end
     rule, delta : how the choice was made, and the probability that a certificate is wrong
@@ -71,14 +73,14 @@ class FitResult:
     judged: tuple[Judged, ...]
     entries: tuple[Entry, ...]
     chosen: int
-    models: tuple[LinearModel, ...]
-    column_weights: Array
+    models: tuple[Model, ...]
+    learned: Learned
     baseline: Baseline
     data: FitData
     tried: tuple[Tried, ...]
     test: AnyQueries | None
     held_out_scores: Array | None
-    held_out_weights: Array | None
+    learned_by_split: tuple[Learned, ...]
     selection: tuple[int, ...]
     left_out: tuple[LeftOut, ...]
     request: Request
@@ -89,7 +91,7 @@ class FitResult:
         return self.request.fingerprint
 
     @property
-    def model(self) -> LinearModel:
+    def model(self) -> Model:
         """The chosen ranker, trained on all queries."""
         return self.models[self.chosen]
 
@@ -117,12 +119,36 @@ class FitResult:
         scores = self.model.predict(self.final_queries) if self.held_out_scores is None else self.held_out_scores
         return scores, self.baseline.scores(self.final_columns)
 
-    def final_weights(self, q: int) -> Array:
-        """The weights that the q-th of the final queries was ranked by, in terms of the columns."""
-        if self.held_out_weights is None:
-            return self.column_weights
-        weights: Array = self.held_out_weights[self.data.split_of_query[q]]
-        return weights
+    @property
+    def column_weights(self) -> Array | None:
+        """Weights of the columns that the chosen ranker was trained on; None if it is not linear."""
+        return self.learned.weights[0] if isinstance(self.learned, Weights) else None
+
+    @property
+    def held_out_weights(self) -> Array | None:
+        """The weights that held-out scores come from, a row for each split; None if there are none."""
+        weights = [learned.weights[0] for learned in self.learned_by_split if isinstance(learned, Weights)]
+        return np.stack(weights) if weights else None
+
+    @property
+    def formula_text(self) -> str | None:
+        """The chosen ranker as a formula, if it is a short one."""
+        return self.model.formula_text() if isinstance(self.model, TermsModel) else None
+
+    def learned_for(self, q: int) -> Learned:
+        """What the q-th of the final queries was ranked by."""
+        return self.learned if self.test is not None else self.learned_by_split[self.data.split_of_query[q]]
+
+    @property
+    def best_linear(self) -> Entry | None:
+        """The linear ranker that is best on held-out queries, if any was tried."""
+        linear = [entry for entry in self.entries if entry.family.complexity == LINEAR]
+        return linear[choose(linear, self.measure, "best")] if linear else None
+
+    @property
+    def has_nonlinear(self) -> bool:
+        """Whether rankers that are not linear were tried."""
+        return any(entry.family.complexity != LINEAR for entry in self.entries)
 
     def selected_features(self, count: int | None) -> list[str]:
         """The names of the first features that greedy selection takes on all queries."""
@@ -183,7 +209,7 @@ class FitResult:
 
     @cached_property
     def given_up(self) -> GivenUp | None:
-        """What the rule gave up for fewer features, or less cost; None if the best of all was chosen."""
+        """What the rule gave up for a simpler ranker; None if the best of all was chosen."""
         return given_up(self.entries[self.chosen], self.judged, self.measure)
 
     @cached_property
@@ -211,12 +237,12 @@ class FitResult:
         trained, model = next(
             (e, m) for e, m in zip(self.entries, self.models, strict=True) if e.family == entry.family
         )
-        return len(model.formula().used) if entry.setting == trained.setting else entry.n_features
+        return len(model.used_features()) if entry.setting == trained.setting else entry.n_features
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What to know besides: where the best λ is at an end of all that were tried."""
-        return tuple(notes_on_grids(self))
+        """What to know besides: where the best λ is at an end of all that were tried, and how far a search came."""
+        return (*notes_on_grids(self), *note_on_search(self))
 
     @property
     def ended_for_time(self) -> bool:
@@ -250,7 +276,7 @@ class FitResult:
         """
         scores, baseline = self.final_scores
         queries = self.final_queries
-        if not len(self.model.formula().used) or _is_same_ranking(scores, np.zeros_like(scores), queries):
+        if not len(self.model.used_features()) or _is_same_ranking(scores, np.zeros_like(scores), queries):
             return "no feature has a weight that tells documents of a query apart"
         if _is_same_ranking(scores, baseline, queries):
             return f"every query is ranked as by the {self.baseline_title} alone"

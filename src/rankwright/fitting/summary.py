@@ -8,8 +8,9 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankwright.evaluation.tables import interval, number, plain_table, probability, regularisation
+from rankwright.fitting.family import FORMULA, LINEAR
 from rankwright.html import Block, notebook_html
-from rankwright.selection.search import is_as_good
+from rankwright.selection.search import Estimate, estimate_of, is_as_good
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -43,6 +44,7 @@ class Row(NamedTuple):
     n_features: int
     alpha: float | None
     is_chosen: bool
+    is_baseline: bool
 
 
 def rows_of(result: FitResult) -> list[Row]:
@@ -61,9 +63,10 @@ def rows_of(result: FitResult) -> list[Row]:
                 None if entry is None else mean - baseline,
                 None if name == held_out.reference else mean - means[held_out.reference],
                 held_out.p_values.get(name),
-                1 if model is None else len(model.formula().used),
+                1 if model is None else len(model.used_features()),
                 None if entry is None else entry.setting.alpha,
                 entry is result.entries[result.chosen],
+                entry is None,
             )
         )
     return rows
@@ -106,7 +109,7 @@ class FitSummary:
         return [*header, "features", "λ"], rows
 
     def _name(self, row: Row) -> str:
-        return f"baseline {self.result.baseline.name}" if row.alpha is None else row.name
+        return f"baseline {self.result.baseline.name}" if row.is_baseline else row.name
 
     def _table(self) -> Table:
         """The table for a terminal; where it is too narrow, names are cut, and no figure is."""
@@ -134,7 +137,9 @@ class FitSummary:
         result = self.result
         return [
             self._choice(),
+            *([f"The formula: {result.formula_text}"] if result.formula_text else []),
             *self._given_up(),
+            *self._against_linear(),
             *self._preparation(),
             *self._simpler_preparation(),
             *([f"Nothing was learned: {result.nothing_learned}."] if result.nothing_learned else []),
@@ -146,38 +151,56 @@ class FitSummary:
 
     def _choice(self) -> str:
         entry, model = self.result.entries[self.result.chosen], self.result.model
-        used = f"{len(model.formula().used):,} of {model.n_features_in_:,} features used"
-        return f"{_MARK} Chosen: {entry.family.title}, λ = {regularisation(entry.setting.alpha)}; {used}."
+        used = f"{len(model.used_features()):,} of {model.n_features_in_:,} features used"
+        return f"{_MARK} Chosen: {entry.family.title}, {entry.setting.short}; {used}."
 
     def _given_up(self) -> list[str]:
-        """What the rule gave up for fewer features."""
-        given_up, measure = self.result.given_up, self.result.measure
+        """What the rule gave up for a simpler ranker."""
+        given_up = self.result.given_up
         if given_up is None:
             return []
-        worse_by = abs(given_up.difference.mean)
-        if round(worse_by, 4) == 0:
-            told = f"{measure} on held-out queries is the same"
-        else:
-            way = "higher" if measure.lower_is_better else "lower"
-            is_near = is_as_good(given_up.difference, measure.lower_is_better)
-            near = (
-                "within one standard error" if is_near else f"standard error {given_up.difference.standard_error:.4f}"
-            )
-            told = f"{measure} on held-out queries is {worse_by:.4f} {way} ({near})"
-        best = f"{given_up.best.family.title} with λ = {regularisation(given_up.best.setting.alpha)}, the best of all"
+        best = f"{given_up.best.family.title} with {given_up.best.setting.short}, the best of all"
+        told = self._difference(given_up.difference)
         return [f"{self._savings()} of {best}; {told}. Use {self.names.rule_best} for the best."]
 
+    def _difference(self, difference: Estimate) -> str:
+        """How a simpler ranker than the best differs from it, and whether that may be chance."""
+        measure, worse_by = self.result.measure, abs(difference.mean)
+        if round(worse_by, 4) == 0:
+            return f"{measure} on held-out queries is the same"
+        way = "higher" if measure.lower_is_better else "lower"
+        is_near = is_as_good(difference, measure.lower_is_better)
+        near = "within one standard error" if is_near else f"standard error {difference.standard_error:.4f}"
+        return f"{measure} on held-out queries is {worse_by:.4f} {way} ({near})"
+
+    def _against_linear(self) -> list[str]:
+        """How much better than the best linear ranker a choice that is not linear is."""
+        result = self.result
+        entry, linear = result.entries[result.chosen], result.best_linear
+        if entry.family.complexity == LINEAR or linear is None:
+            return []
+        difference = estimate_of(entry.values - linear.values)
+        better = -difference.mean if result.measure.lower_is_better else difference.mean
+        error = f"standard error of the difference {difference.standard_error:.4f}"
+        return [
+            f"The best linear ranker, {linear.family.title}, is worse by {better:.4f} on held-out queries ({error}): "
+            "more than one standard error, so a ranker that is not linear was chosen."
+            if not is_as_good(estimate_of(linear.values - entry.values), result.measure.lower_is_better)
+            else f"The best linear ranker, {linear.family.title}, differs by {-better:+.4f} on held-out queries "
+            f"({error}), which may be chance."
+        ]
+
     def _preparation(self) -> list[str]:
-        """What was done to the features, if that is more than scaling."""
+        """What was done to the features of a linear ranker, if that is more than scaling."""
         how, by = self.result.data.how, self.result.data.by
-        if not by.transforms and by.filling is None:
+        if self.result.column_weights is None or (not by.transforms and by.filling is None):
             return []
         return [f"Features were prepared: {how}. This is part of the model."]
 
     def _simpler_preparation(self) -> list[str]:
         """What a simpler preparation of features than the best one costs."""
         given_up = self.result.preparation_given_up
-        if given_up is None:
+        if self.result.column_weights is None or given_up is None:
             return []
         best, difference = given_up
         better = f"{abs(difference.mean):.4f} better (standard error {difference.standard_error:.4f})"
@@ -188,6 +211,10 @@ class FitSummary:
     def _savings(self) -> str:
         given_up, result = self.result.given_up, self.result
         assert given_up is not None
+        chosen = result.entries[result.chosen]
+        if chosen.family.complexity < given_up.best.family.complexity:
+            kind = {LINEAR: "A linear ranker", FORMULA: "A short formula"}[chosen.family.complexity]
+            return f"{kind}, which is easier to run and to explain, instead"
         ours, theirs = result.n_features_of(result.entries[result.chosen]), result.n_features_of(given_up.best)
         told = f"{ours:,} feature{'s' * (ours != 1)} instead of the {theirs:,}"
         if not result.has_costs:
@@ -289,9 +316,19 @@ def notes_on_grids(result: FitResult) -> Sequence[str]:
         end = judged.end_of_grid(result.measure)
         if end is None:
             continue
-        alphas = [setting.alpha for setting in judged.settings]
+        alphas = [setting.alpha for setting in judged.settings if setting.alpha is not None]
         alpha = regularisation(min(alphas) if end == "least" else max(alphas))
         why = " More were not tried, as time was out." if judged.ended_for_time else ""
         title, extreme = judged.family.title, "smallest" if end == "least" else "largest"
         notes.append(f"The best λ for {title}, {alpha}, is the {extreme} that was tried.{why}")
     return notes
+
+
+def note_on_search(result: FitResult) -> list[str]:
+    """How many settings of non-linear rankers were drawn, and whether more time would draw more."""
+    searched = [judged for judged in result.judged if judged.family.complexity != LINEAR]
+    if not searched:
+        return []
+    counts = ", ".join(f"{len(judged.settings)} of {judged.family.title}" for judged in searched)
+    more = " Time was out: a larger budget tries more." if any(judged.ended_for_time for judged in searched) else ""
+    return [f"Settings tried, drawn at random: {counts}.{more}"]

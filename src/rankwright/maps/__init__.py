@@ -1,1 +1,1 @@
-"""Maps: features to more columns than there are features, in front of a linear ranker."""
+"""Columns made of features while they are read, in front of a linear ranker."""

@@ -20,7 +20,7 @@ from rankwright.maps import wave_kernels as kernels
 from rankwright.preparation.formula import prepared_columns
 from rankwright.preparation.heavy_tails import transforms_of
 from rankwright.preparation.missing import MissingName
-from rankwright.preparation.preparation import Preparation, unscaled_preparation
+from rankwright.preparation.preparation import Preparation, filled_preparation
 from rankwright.preparation.spread import within_query_spread
 from rankwright.preparation.transforms import Transforms
 from rankwright.types import Array, Columns
@@ -108,7 +108,7 @@ def standardise(queries: AnyQueries, scaling: ScalingName, missing: MissingName)
         divides by the standard deviation within queries, as linear rankers do
     missing : what stands for missing values, as in `prepare`
     """
-    by = unscaled_preparation(queries, missing=missing)
+    by = filled_preparation(queries, {}, missing=missing)
     if scaling == "quantile":
         by = _behind_quantiles(queries, missing)
     prepared = by.prepared(queries)
@@ -122,7 +122,7 @@ def standardise(queries: AnyQueries, scaling: ScalingName, missing: MissingName)
 
 def _behind_quantiles(queries: AnyQueries, missing: MissingName) -> Preparation:
     transforms: Transforms = transforms_of(queries, np.arange(queries.n_features), "quantile")
-    return unscaled_preparation(queries, missing=missing, transforms=transforms)
+    return filled_preparation(queries, transforms, missing=missing)
 
 
 def _mean_and_spread(queries: AnyQueries) -> tuple[Array, Array, npt.NDArray[np.bool_]]:

@@ -70,6 +70,15 @@ def checked_stumps(ranker: Any, n_features: int | None = None) -> Stumps:
     return Stumps(features.astype(np.intp, copy=False), thresholds, weights)
 
 
+def checked_dual(ranker: Any) -> Array:
+    """``dual_coef_``, a weight for each of the documents in ``X_fit_``."""
+    _check_fitted(ranker, "dual_coef_")
+    weights, n_documents = _numbers(ranker, "dual_coef_"), ranker.X_fit_.shape[0]
+    if weights.shape != (n_documents,):
+        raise _wrong(ranker, "dual_coef_", f"has shape {weights.shape}, but must have {_each(n_documents, 'document')}")
+    return weights
+
+
 def _check_fitted(ranker: Any, learned: str) -> None:
     if not hasattr(ranker, learned):
         raise Unfitted(f"ranker: this {type(ranker).__name__} is not fitted yet: call fit first")

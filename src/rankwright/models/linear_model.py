@@ -17,9 +17,10 @@ from rankwright.models.learned import checked_weights
 from rankwright.models.model import Model
 from rankwright.models.scorer import Scorer
 from rankwright.models.standardisation import Standardisation, checked_standardisation
+from rankwright.models.transform_fields import read_transforms, transform_entries
 from rankwright.preparation.formula import Formula
 from rankwright.preparation.missing import Filling
-from rankwright.preparation.transforms import Log, Quantile, Transform, Transforms
+from rankwright.preparation.transforms import Transforms
 from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _LINEAR_FIELDS = ("intercept", "weights")
 # or with missing values, which are looked at together;
 # beyond that so many for each one that has a weight.
 _FREE_FEATURES, _FREE_SCALED_FEATURES, _FEATURES_PER_WEIGHT = MOST_FEATURES, 2**24, 1000
-_ROUNDING = 1e-9  # of the heights of a quantile transform
 FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
 
 
@@ -159,7 +159,8 @@ class LinearModel(Model, LinearScorer):
         if by is not None:
             told["standardisation"] = _listed(columns, *by)
         elif not formula.is_plain:
-            told |= {"transforms": listed_transforms(formula.transforms), **_missing(formula)}
+            # Also transforms of features without a weight, which bounds go by.
+            told |= {"transforms": transform_entries(formula.transforms), **_missing(formula)}
         excess = _excess_of_features(self.n_features_in_, len(columns), is_plain=len(told) == len(_LINEAR_FIELDS))
         if excess is not None:
             raise ParameterError(f"ranker: {excess}")
@@ -225,14 +226,6 @@ def _listed(columns: Columns, *numbers: Array) -> list[tuple[Any, ...]]:
     return list(zip((columns + 1).tolist(), *lists, strict=True))
 
 
-def listed_transforms(transforms: Transforms) -> list[list[Any]]:
-    """Feature, the name of its transform, and its numbers; also of features without a weight, which bounds go by."""
-    return [
-        [column + 1, one.name, *([one.unit] if isinstance(one, Log) else [list(one.knots), list(one.heights)])]
-        for column, one in sorted(transforms.items())
-    ]
-
-
 def _missing(formula: Formula) -> dict[str, Any]:
     """How missing values are filled in; of each feature the value that stands in and the score that is added, or 0."""
     if formula.filling is None:
@@ -269,42 +262,3 @@ def _read_missing(file: ModelReader) -> tuple[Filling | None, Array | None]:
     for _, feature, (value, score) in file.entries("missing", ("value", "score")):
         values[feature], scores[feature] = value, score
     return Filling(file.spread(values), FILLINGS[by]), file.spread(scores)
-
-
-def read_transforms(file: ModelReader, entries: Any, name: str = "transforms") -> dict[int, Transform]:
-    """Transforms by column, of the entries of a field."""
-    if not isinstance(entries, list):
-        file.refuse(f"{name} must be a list of [feature, name, numbers …]")
-    transforms: dict[int, Transform] = {}
-    for position, entry in enumerate(entries, start=1):
-        what = f"{name}, entry {position}"
-        if not isinstance(entry, list) or len(entry) < 2:
-            file.refuse(f"{what} must be a list [feature, name, numbers …]")
-        column = file.feature(entry[0], what) - 1
-        if column in transforms:
-            file.refuse(f"{what}: feature {column + 1} has a transform already")
-        transforms[column] = _read_transform(file, entry[1:], what)
-    return transforms
-
-
-def _read_transform(file: ModelReader, entry: list[Any], what: str) -> Transform:
-    if entry[0] == Log.name and len(entry) == 2:
-        unit = file.number(entry[1], f"{what}: the unit")
-        if unit <= 0:
-            file.refuse(f"{what}: the unit must be above 0, not {unit:g}")
-        return Log(unit)
-    if entry[0] != Quantile.name or len(entry) != 3:
-        file.refuse(f'{what}: expected "log" and a unit, or "quantile", a list of knots and a list of heights')
-    knots, heights = (file.numbers(numbers, what) for numbers in entry[1:])
-    if len(knots) < 2 or len(knots) != len(heights):
-        file.refuse(f"{what}: a quantile transform has at least two knots, and a height for each")
-    with np.errstate(over="ignore", invalid="ignore"):
-        widths, rises = np.diff(knots), np.diff(heights)
-        is_finite = np.isfinite([widths, rises, rises / np.where(widths > 0, widths, 1.0)]).all()
-    if not (widths > 0).all() or not (rises > 0).all():
-        file.refuse(f"{what}: knots must ascend, and so must heights")
-    if not is_finite:
-        file.refuse(f"{what}: a line from knot to knot is too long or too steep for float64")
-    if abs(np.interp(0.0, knots, heights)) > _ROUNDING * (heights[-1] - heights[0]):
-        file.refuse(f"{what}: a quantile transform must take 0 to 0, as features that are not stored are 0")
-    return Quantile(tuple(knots), tuple(heights))

@@ -11,7 +11,8 @@ import numpy as np
 
 from rankwright.maps.kernel_columns import FourierColumns, KernelColumns, NystroemColumns
 from rankwright.maps.standardised import Standardised
-from rankwright.models.linear_model import FILLINGS, listed_transforms, read_transforms
+from rankwright.models.linear_model import FILLINGS
+from rankwright.models.transform_fields import read_transforms, transform_entries
 from rankwright.preparation.missing import Filling
 from rankwright.preparation.preparation import Preparation
 from rankwright.types import Array, Columns
@@ -31,7 +32,7 @@ def map_fields(by: KernelColumns) -> dict[str, Any]:
     told: dict[str, Any] = {
         "kind": "nystroem" if isinstance(by, NystroemColumns) else "fourier",
         "linear": by.linear,
-        "transforms": listed_transforms(prepared.transforms),
+        "transforms": transform_entries(prepared.transforms),
         "filling": None if filling is None else "query-mean" if filling.by_query else "mean",
         "fills": [] if filling is None else filling.values.tolist(),
         "indicated": (prepared.indicated + 1).tolist(),

@@ -110,11 +110,19 @@ class Model(Scorer):
         return None
 
     def terms(self) -> Terms | None:
-        """What it computes from features as `predict` takes them, if that is a formula of few terms."""
+        """A short formula of features, if it is a sum of terms that are more than weighted features."""
         return None
 
     def trees(self) -> Trees | None:
         """Its trees, if its scores are sums of their leaves."""
+        return None
+
+    def kernel_sum(self) -> Any:
+        """A kernel, documents and their weights, if its scores are sums of kernels."""
+        return None
+
+    def scaled_by(self, by: Standardisation) -> Model | None:
+        """The model of features that go through a scaler first, for one without a formula that can take it in."""
         return None
 
     def network(self) -> Any:

@@ -126,3 +126,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     LinearModel(GreedyRankRLS, 20 features, 5 with a weight)
     """
     return ModelReader(path).model()
+
+
+def parse_model(content: bytes, name: str = "model.json") -> Model:
+    """The model that a file of this content and name holds, as `load_model` reads it."""
+    return ModelReader(name, content).model()

@@ -57,10 +57,13 @@ def _own_model(ranker: Any) -> Model:
     return ranker.model()
 
 
-def _behind_scaler(scaler: Any, model: Model, name: str) -> LinearModel:
+def _behind_scaler(scaler: Any, model: Model, name: str) -> Model:
     formula = model.formula()
     if formula is None:
-        raise ParameterError(f"scaler is for linear rankers: {name} {model.why_no_scaler}")
+        scaled = model.scaled_by(standardisation_by(scaler, model))
+        if scaled is None:
+            raise ParameterError(f"scaler is for linear rankers: {name} {model.why_no_scaler}")
+        return scaled
     if model.behind_scaler() is not None:
         raise ParameterError("scaler: this model has a scaler of its own, so leave it out")
     by = standardisation_by(scaler, model)
@@ -69,7 +72,7 @@ def _behind_scaler(scaler: Any, model: Model, name: str) -> LinearModel:
     return LinearModel.of(by.folded_into(formula), **model.about())
 
 
-def _behind_steps(steps: list[Any], ranker: Any) -> LinearModel:
+def _behind_steps(steps: list[Any], ranker: Any) -> Model:
     name = type(ranker).__name__
     refusal = ParameterError(f"pipeline: it ends in {name}, but only a linear ranker can take in the steps before it")
     for step in steps:
@@ -80,10 +83,18 @@ def _behind_steps(steps: list[Any], ranker: Any) -> LinearModel:
         raise refusal from None
     except Unfitted:
         raise ParameterError(f"pipeline: its {name} is not fitted yet: call fit first") from None
-    formula = model.formula()
-    if formula is None:
+    formula, affine = model.formula(), _affine_of(steps)
+    if formula is not None:
+        return _folded(steps, affine, model, formula)
+    scaled = model.scaled_by(_standardisation_of(steps, affine)) if _is_standardisation(affine) else None
+    if scaled is None:
         raise refusal
-    return _folded(steps, model, formula)
+    names = getattr(steps[0], "feature_names_in_", None)
+    if names is not None:
+        scaled.feature_names_in_ = np.array(list(map(str, names)), dtype=object)
+    if _as_it_divides(steps) is None:  # features that are scaled by other numbers are not known again
+        scaled.__dict__.pop("_seen_queries", None)
+    return scaled
 
 
 def _steps(pipeline: Pipeline) -> list[Any]:
@@ -104,24 +115,29 @@ def _check_fitted(step: Any) -> None:
         raise ParameterError(f"pipeline: its {type(step).__name__} is not fitted yet: call fit first") from None
 
 
-def _folded(steps: list[Any], model: Model, formula: Formula) -> LinearModel:
-    """The linear model of features as they come to the first step, for a model of what the last one gives."""
+def _affine_of(steps: list[Any]) -> Affine:
+    """What all steps do to the features."""
     affine = Affine.identity(int(steps[0].n_features_in_))
-    n_features = len(affine.sources)
     for step in steps:
         affine = _after(affine, step)
+    return affine
+
+
+def _folded(steps: list[Any], affine: Affine, model: Model, formula: Formula) -> LinearModel:
+    """The linear model of features as they come to the first step, for a model of what the last one gives."""
     names = getattr(steps[0], "feature_names_in_", None)
     about = {**model.about(), "feature_names": None if names is None else list(map(str, names))}
     if not (formula.is_plain and _is_standardisation(affine)):
-        return LinearModel.of(behind(affine, formula, n_features), **about)
+        return LinearModel.of(behind(affine, formula, int(steps[0].n_features_in_)), **about)
     # Engines that have scalers of their own are given it as one.
-    by = _as_it_divides(steps)
-    if by is None:
-        return LinearModel.of(
-            formula, standardisation=Standardisation(-affine.offsets / affine.factors, 1 / affine.factors), **about
-        )
+    scaled = LinearModel.of(formula, standardisation=_standardisation_of(steps, affine), **about)
     # It knows queries by their scaled features, which only the same numbers give again.
-    return LinearModel.of(formula, standardisation=by, **about).with_memory_of(model)
+    return scaled if _as_it_divides(steps) is None else scaled.with_memory_of(model)
+
+
+def _standardisation_of(steps: list[Any], affine: Affine) -> Standardisation:
+    by = _as_it_divides(steps)
+    return Standardisation(-affine.offsets / affine.factors, 1 / affine.factors) if by is None else by
 
 
 def _is_standardisation(affine: Affine) -> bool:

@@ -30,15 +30,15 @@ _MOST_DIGITS = 309  # of a whole number that is finite as float64
 class ModelReader:
     """The content of a model file; what does not follow the format is a :class:`ParseError`.
 
-    Kinds of models read their own fields with it.
+    Kinds of models read their own fields with it. ``content`` is what the file holds, where that is known already.
     """
 
     version: int
     n_features: int
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], content: bytes | None = None) -> None:
         self._path = path
-        self.content = self._parsed()
+        self.content = self._parsed(input_file(path).read_bytes() if content is None else content)
 
     def model(self) -> Model:
         """The model that the file holds."""
@@ -74,10 +74,10 @@ class ModelReader:
 
     # JSON
 
-    def _parsed(self) -> dict[str, Any]:
+    def _parsed(self, text: bytes) -> dict[str, Any]:
         try:
             content = json.loads(
-                input_file(self._path).read_bytes().decode("utf-8-sig"),
+                text.decode("utf-8-sig"),
                 object_pairs_hook=self._unique,
                 parse_float=self._finite,
                 parse_int=self._whole_of_text,

@@ -154,19 +154,17 @@ def prepare(
 
 
 def unscaled_preparation(
-    queries: AnyQueries,
-    *,
-    missing: MissingName = "mean",
-    transform: TransformName = "none",
-    transforms: Transforms | None = None,
-    others_miss: bool = False,
+    queries: AnyQueries, *, missing: MissingName = "mean", transform: TransformName = "none", others_miss: bool = False
 ) -> Preparation:
-    """How to prepare the features of these queries without scaling them, as `prepare` does.
+    """How to prepare the features of these queries without scaling them, as `prepare` does."""
+    transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
+    return filled_preparation(queries, transforms, missing=missing, others_miss=others_miss)
 
-    ``transforms`` are those of features by column, instead of one for all that have heavy tails.
-    """
-    if transforms is None:
-        transforms = transforms_of(queries, heavy_tailed(queries), transform) if transform != "none" else {}
+
+def filled_preparation(
+    queries: AnyQueries, transforms: Transforms, *, missing: MissingName = "mean", others_miss: bool = False
+) -> Preparation:
+    """How to fill in missing values of transformed features of these queries, without scaling them."""
     filling, indicated = None, np.zeros(0, np.intp)
     if others_miss or some_missing(queries):
         counts, sums, within = engine_of(queries).sum(_known, transforms, queries.n_documents)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwright.checks import check_choice
-from rankwright.data.finite import check_features, check_magnitude
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, in_memory
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
-from rankwright.errors import DataError, ParameterError
-from rankwright.judgments.grouping import Grouping
-from rankwright.models.model import NoModel
+from rankwright.models.kernel_model import KernelScorer
+from rankwright.models.kernels import Kernel, plain
 from rankwright.rankers.closed_form import ClosedForm, ClosedFormRanker
+from rankwright.rankers.kernel_space import checked_kernels, not_positive
 from rankwright.selection.judging import Judge
 from rankwright.selection.search import Rule, Search
 from rankwright.solvers.leave_out import doubly_centred, leave_out_kernel_scores
@@ -28,10 +24,8 @@ from rankwright.types import Array
 # Who refuses queries that are read part by part, and what it says to use instead.
 _IN_MEMORY = ("KernelRankRLS", "RankRLS")
 
-KERNELS = ("linear", "rbf", "poly", "laplacian", "cosine")
 
-
-class KernelRankRLS(ClosedFormRanker):
+class KernelRankRLS(KernelScorer, ClosedFormRanker):
     r"""RankRLS in the feature space of a kernel: f(x) = Σ_i a_i k(x_i, x) over the training documents (paper G, eq. 6).
 
         a = (L K L + λI)⁻¹ L y
@@ -83,23 +77,8 @@ class KernelRankRLS(ClosedFormRanker):
         self.convention = convention
         self.rule = rule
 
-    def model(self) -> NoReturn:
-        """Refuse: its scores are sums over the training documents, which a model is to do without."""
-        raise NoModel("a kernel ranker needs its training data to score with")
-
-    def scores(self, x: Any, grouping: Grouping | None) -> Array:
-        """Sums of kernels over the training documents."""
-        scores: Array = self._kernel(_plain(x)) @ self.dual_coef_ if np.isfinite(_values(x)).all() else _nan_rows(x)
-        return scores
-
-    def _kernel(self, x: Any) -> Array:
-        """k between the rows of x and the training documents."""
-        own = callable(self.kernel)
-        if not own:
-            check_choice("kernel", self.kernel, KERNELS, or_else="a function")
-        parameters = {} if own else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        matrix = pairwise_kernels(x, self.X_fit_, metric=self.kernel, filter_params=True, **parameters)
-        return np.asarray(matrix, dtype=np.float64)
+    def _kernel(self) -> Kernel:
+        return Kernel.given(self.kernel, self.gamma, self.degree, self.coef0, self.X_fit_.shape[1])
 
     def _given_queries(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool) -> Queries:
         return in_memory(super()._given_queries(X, y, qid, group, reset=reset), *_IN_MEMORY)
@@ -110,19 +89,14 @@ class KernelRankRLS(ClosedFormRanker):
     def _closed_form(self, queries: AnyQueries) -> _Solution:
         """The kernel matrix of the training documents, each query's documents together, makes it."""
         queries = in_memory(queries, *_IN_MEMORY)
-        check_features(queries)
-        check_magnitude(queries)
-        self.X_fit_ = _plain(queries.X).copy()  # what the caller does to X later changes no prediction
-        matrix, order = self._kernel(self.X_fit_), queries.grouping.order
-        overflows = ~np.isfinite(matrix)
-        if overflows.any():
-            row = int(np.argmax(overflows.sum(axis=1)))  # others overflow beside it alone
-            raise DataError(f"row {row}: kernel {self.kernel!r} overflows: rescale the features")
-        return _Solution(queries, matrix if order is None else matrix[np.ix_(order, order)], self.kernel)
+        self.X_fit_ = plain(queries.X).copy()  # what the caller does to X later changes no prediction
+        kernel, order = self._kernel(), queries.grouping.order
+        matrix = checked_kernels(kernel, queries)
+        return _Solution(queries, matrix if order is None else matrix[np.ix_(order, order)], kernel)
 
     def _values(self, queries: AnyQueries, weights: Array, judge: Judge) -> Array:
         valid = in_memory(queries, *_IN_MEMORY)
-        return judge.values_of_scores(weights @ self._kernel(_plain(valid.X)).T, valid.judgments)
+        return judge.values_of_scores(weights @ self._kernel().matrix(plain(valid.X), self.X_fit_).T, valid.judgments)
 
     def _keep(self, weights: Array, solution: _Solution) -> None:
         self.dual_coef_ = weights
@@ -133,7 +107,7 @@ class _Solution(ClosedForm):
 
     queries: Queries
 
-    def __init__(self, queries: Queries, matrix: Array, kernel: Any) -> None:
+    def __init__(self, queries: Queries, matrix: Array, kernel: Kernel) -> None:
         super().__init__(queries)
         self._data, self._matrix, self._kernel = CentredSums(engine_of(queries)), matrix, kernel
 
@@ -144,10 +118,7 @@ class _Solution(ClosedForm):
             systems = ShiftedSystems(centred_matrix, alphas)
             dual = systems.solve(data.target)
         except NotPositiveDefinite:
-            raise ParameterError(
-                f"kernel {self._kernel!r} is not positive semidefinite on these documents: choose another, or other "
-                "parameters of it"
-            ) from None
+            raise not_positive(self._kernel) from None
         dual += systems.solve(data.target[:, None] - centred_matrix @ dual - dual * alphas)
         return np.stack([self.queries.grouping.scatter(row) for row in data.centre(dual).T])
 
@@ -155,18 +126,3 @@ class _Solution(ClosedForm):
         """In the dual."""
         data = self._data
         return leave_out_kernel_scores(self._matrix, data.target, data.offsets, data.centre, alphas)
-
-
-def _nan_rows(x: Any) -> Array:
-    """NaN for rows with a feature that is not finite, which kernels do not take, and 0 for others."""
-    bad = ~np.isfinite(x.toarray() if sp.issparse(x) else x).all(axis=1)
-    return np.where(bad, np.nan, 0.0)
-
-
-def _values(x: Any) -> Any:
-    return x.data if sp.issparse(x) else x
-
-
-def _plain(x: Any) -> Any:
-    """Features in float64, as scikit-learn's kernels take them."""
-    return sp.csr_matrix(x, dtype=np.float64) if sp.issparse(x) else np.asarray(x, np.float64)

@@ -15,7 +15,6 @@ from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import in_memory
 from rankwright.errors import DataError, ParameterError
-from rankwright.evaluation.per_query import measure_values
 from rankwright.losses.loss import counting_weights
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
@@ -25,7 +24,8 @@ from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.selection.search import Estimate, estimate_of, first_best, optional_measures
+from rankwright.rankers.judged_rounds import JudgedRounds
+from rankwright.selection.search import Estimate, optional_measures
 from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class RankBoost(StumpScorer, Ranker):
             agreements.append(r)
             losses.append(math.exp(log_loss))
             if judge is not None:
-                judge.hear(int(features.features[best]), float(features.thresholds[best]), weight)
+                judge.hear_stump(int(features.features[best]), float(features.thresholds[best]), weight)
             if progress is not None:
                 progress(Progress("boosting", len(chosen), self.n_rounds))
             if abs(r) >= _MOST_AGREEMENT:  # all pairs are right, and would be by the same stump for ever
@@ -240,31 +240,17 @@ def _weight(r: float) -> float:
     return math.atanh(min(max(r, -_MOST_AGREEMENT), _MOST_AGREEMENT))
 
 
-class _Judge:
-    """Scores validation queries round by round, as the ranker would, and remembers what measures said."""
+class _Judge(JudgedRounds):
+    """Scores validation queries round by round, as the ranker would."""
 
     def __init__(self, queries: Queries, measures: tuple[Measure, ...], convention: Convention) -> None:
-        self._queries, self._measures, self._convention = queries, measures, convention
+        super().__init__(queries.judgments, measures, convention)
         self._columns = queries.X.tocsc() if sp.issparse(queries.X) else queries.X
         self._scores = np.zeros(queries.n_documents)
-        self.told: dict[Measure, list[Estimate]] = {measure: [] for measure in measures}
 
-    def hear(self, feature: int, threshold: float, weight: float) -> None:
+    def hear_stump(self, feature: int, threshold: float, weight: float) -> None:
         """One more stump."""
         column = self._columns[:, [feature]]
         values = column.toarray()[:, 0] if sp.issparse(column) else column[:, 0]
         self._scores += np.where(values > np.float64(threshold), weight, 0.0)
-        found = measure_values(self._scores, self._queries.judgments, self._measures, self._convention)
-        for measure, of_queries in found.items():
-            self.told[measure].append(estimate_of(of_queries))
-
-    @property
-    def best(self) -> int:
-        """The number of rounds with the best first measure, the least of equals."""
-        deciding = self._measures[0]
-        told = self.told[deciding]
-        return first_best(told, deciding.lower_is_better) + 1 if told else 0
-
-    def has_waited(self, patience: int | None) -> bool:
-        """Whether so many rounds have passed since the best one."""
-        return patience is not None and len(self.told[self._measures[0]]) - self.best >= patience
+        self.hear(self._scores)

@@ -11,12 +11,13 @@ from typing import Any
 from rankwright.report.colours import DARK, LIGHT
 from rankwright.report.markup import escaped
 from rankwright.report.schema import checked
-from rankwright.report.sections import documents, outcome, preparation, queries, training, trust
+from rankwright.report.sections import documents, nonlinear, outcome, preparation, queries, training, trust
 from rankwright.report.sections.pieces import Report
 
 _SECTIONS: dict[str, tuple[str, Callable[[Report], str]]] = {
     "summary": ("Summary", outcome.summary),
     "leaderboard": ("Leaderboard", outcome.leaderboard),
+    "nonlinear": ("Linear or not", nonlinear.beside_linear),
     "queries": ("Queries", queries.queries),
     "worst": ("Worst queries", documents.worst),
     "improved": ("Most improved queries", documents.improved),

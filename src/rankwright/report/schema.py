@@ -54,6 +54,19 @@ _PREPARATION = {
     "tried": [{"name": str, "mean": float, "standard_error": _Maybe(float), "is_chosen": bool}],
     "features": [_PREPARED],
 }
+_BESIDE_LINEAR = {
+    "ranker": str,
+    "kind": str,
+    "setting": str,
+    "mean": float,
+    "difference": _Maybe(float),  # from the best linear ranker: the mean, its interval and a test
+    "interval": _Maybe(_INTERVAL),
+    "p_value": _Maybe(float),
+    "seconds": float,  # to score so many documents
+    "features": int,
+    "targets": [str],  # that the model can be exported to
+    "is_chosen": bool,
+}
 _QUERY = {"query": str, "value": float, "baseline": float, "documents": [_DOCUMENT]}
 
 # Types stand for themselves (float: any finite number), sets for one of several texts, [shape] for a list of any
@@ -103,10 +116,13 @@ SHAPE = {
             "note": _Maybe(str),
         }
     ],
+    "beyond_linear": _Maybe({"linear": str, "documents": int, "rows": [_BESIDE_LINEAR]}),
     "left_out": [{"ranker": str, "reason": str}],
     "alpha_paths": [{"ranker": str, "alphas": [float], "means": [float], "errors": [_Maybe(float)], "chosen": int}],
     "feature_path": _Maybe({"points": [_STEP], "chosen": int, "has_costs": bool}),
     "preparation": _Maybe(_PREPARATION),
+    "formula": _Maybe(str),  # if the ranker is a short one
+    "no_weights": _Maybe(str),  # why there are none, if the ranker has no weights by its nature
     "weights": [{"feature": str, "weight": float, "importance": float}],
     "queries": {
         "ids": [str],

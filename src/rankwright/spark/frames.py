@@ -79,12 +79,12 @@ class FrameReading:
     def queries(self, table: pa.Table, name: str) -> Queries:
         """The queries of rows that have the columns which are read."""
         if self.vectors is None:
-            return Reading(self.asked).of(table, name).queries
+            return Reading(self.asked).queries(table, name)
         place = table.schema.get_field_index(self.vectors)
         x = _features(table.column(place), f"{name}: column {self.vectors!r}")
         # What the other columns are is found out with a plain feature in place of the vectors.
         plain = table.set_column(place, self.vectors, pa.array(np.zeros(table.num_rows)))
-        queries = Reading(self.asked).of(plain, name).queries
+        queries = Reading(self.asked).queries(plain, name)
         return Queries.of_parts(x, queries.supervision, queries.grouping, None, queries.doc_ids)
 
 
@@ -259,7 +259,8 @@ def _read(number: int, batches: Iterator[pa.RecordBatch], reading: FrameReading,
     found = list(batches)  # none of a partition that is empty
     table = pa.Table.from_batches(found) if found else schema.empty_table()
     name = f"partition {number + 1}"
-    return Read(reading.queries(_with_whole_ids(table.rename_columns(list(reading.columns)), reading.qid, name), name))
+    table = _with_whole_ids(table.rename_columns(list(reading.columns)), reading.qid, name)
+    return Read(reading.queries(table, name)).with_digest()
 
 
 def _with_whole_ids(table: pa.Table, qid: str, name: str) -> pa.Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -46,20 +45,16 @@ def opened(content: Any) -> Any:
     return found
 
 
-def written(pieces: Iterable[bytes], path: Path) -> int:
-    """Pieces in a file, which is there when it is complete. Returns a digest of its arrays."""
+def written(pieces: Iterable[bytes], path: Path) -> None:
+    """Pieces in a file, which is there when it is complete."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}-{os.getpid()}")
-    digest = 0
     try:
         with beside.open("wb") as file:
-            for place, piece in enumerate(pieces):
-                file.write(piece)
-                digest = zlib.crc32(piece, digest) if place else 0  # the first is not an array
+            file.writelines(pieces)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
-    return digest
 
 
 def mapped(path: Path, access: int = mmap.ACCESS_READ) -> Any:

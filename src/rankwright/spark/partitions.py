@@ -36,7 +36,6 @@ class SparkPartitions(Partitions):
         self.rdd, self.places, self._name = rdd, list(places), new_name(self)
         self._made_of = made_of  # which are cached in place of this
         self._are_there = False
-        self._digests: dict[int, int] = {}
         if not made_of:
             rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as data frames are: else every job unpacks all of it
             weakref.finalize(self, _given_up.append, rdd)
@@ -64,7 +63,7 @@ class SparkPartitions(Partitions):
         for rdd, work in ((self._nothing, _of_file), (self.rdd, worker.of_partition))[not self._are_there :]:
             lacking = [place for place in given if place not in found]
             if lacking:
-                rest = (self._name, names(), self._digests, function, given)
+                rest = (self._name, names(), function, given)
                 groups = _groups(lacking, group) if len(lacking) == rdd.getNumPartitions() else None
                 for place, answer in answers(self.context, what, rdd, lacking, groups, work, *rest).items():
                     if answer.error is not None:
@@ -73,8 +72,7 @@ class SparkPartitions(Partitions):
                         found[place] = answer.result
         _unpersist_given_up()  # not before: these partitions may be made of what is given up
         self._are_there |= len(given) == len(self)
-        self._digests |= {place: digest for place, (digest, _) in found.items() if digest is not None}
-        return [found[place][1] for place in given]
+        return [found[place][0] for place in given]
 
     def results(
         self, what: str, function: Callable[..., Any], *sent: Any, only: Sequence[int] | None = None

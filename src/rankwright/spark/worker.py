@@ -28,7 +28,6 @@ from rankwright.data.part import Part
 from rankwright.data.queries import Queries
 from rankwright.data.state import State
 from rankwright.engines.engine import added_up
-from rankwright.errors import DataError
 from rankwright.judgments.whole import Whole
 from rankwright.machine.blas import one_thread_per_call
 from rankwright.machine.threads import on_this_thread
@@ -121,45 +120,37 @@ def of_partition(
     pieces: Iterator[bytes] | None,
     name: Name,
     names: Names,
-    known_digests: Mapping[int, int],
     function: Callable[..., Any],
     sent: Mapping[int, tuple[Any, ...]],
-) -> tuple[int | None, Any] | None:
-    """``function(queries, *sent)`` of a partition, as this machine has it, or else from its pieces.
+) -> tuple[Any] | None:
+    """``function(queries, *sent)`` of a partition, as this executor has it, or else from its pieces.
 
-    Returns the digest of the pieces as well, if they were needed; None if they are needed and were not brought.
+    None if these are needed and were not brought.
     """
     _tidy(names)
-    digest: int | None = None
     path, known = _path(name, number), _queries.setdefault(name, {})
     if number not in known:
         if not path.exists():
             if pieces is None:
                 return None
-            digest = written(pieces, path)
-            if known_digests.get(number, digest) != digest:
-                path.unlink()
-                raise DataError(
-                    f"partition {number + 1} was lost, and when Spark made it again, it had other rows, or in another "
-                    "order: write the data to files before, or checkpoint the frame"
-                )
+            written(pieces, path)
         known[number] = mapped(path)
-    return digest, function(known[number], *sent[number])
+    return (function(known[number], *sent[number]),)
 
 
 def added(items: Iterator[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
     """What `of_partition` returns of answers, with their sum as the first result, if all of them have one."""
     found = sorted(items, key=itemgetter(0))
     answers = [
-        done.result[1] if isinstance(done, Answer) and done.result else Answer(is_behind=True) for *_, done in found
+        done.result[0] if isinstance(done, Answer) and done.result else Answer(is_behind=True) for *_, done in found
     ]
     if any(answer.is_behind or answer.error is not None for answer in answers):
         yield from found
         return
     total = added_up(answer.result for answer in answers)
-    for place, (number, version, done) in enumerate(found):
+    for place, (number, version, _) in enumerate(found):
         answer = Answer(is_added=True) if place else Answer(total)
-        yield number, version, Answer((done.result[0], answer))
+        yield number, version, Answer((answer,))
 
 
 class _FiledPart(Held):

@@ -94,18 +94,20 @@ def _features_text(report: Report) -> str:
 
 
 def _given_up(report: Report) -> list[str]:
-    """What the rule preferred fewer or cheaper features to."""
+    """What the rule preferred a simpler ranker, or fewer or cheaper features, to."""
     chosen, best = (next((row for row in report["leaderboard"] if row[key]), None) for key in ("is_chosen", "is_best"))
-    if report["rule"] != "one-standard-error" or not chosen or not best or chosen is best or best["alpha"] is None:
+    if report["rule"] != "one-standard-error" or not chosen or not best or chosen is best or best["note"]:
         return []
     if not (chosen["held_out"] and best["held_out"]):
         return []
     gap = abs(best["held_out"]["mean"] - chosen["held_out"]["mean"])
     preferred = "cheaper" if report["cost"] and report["cost"]["of_features"] is not None else "fewer"
+    kinds = {row["ranker"]: row["kind"] for row in (report["beyond_linear"] or {"rows": ()})["rows"]}
+    is_simpler = kinds.get(chosen["ranker"]) != kinds.get(best["ranker"])
+    taken = "simpler ranker" if is_simpler else f"ranker with {preferred} features"
     return [
         f"On held-out queries, {name(best['ranker'])} with {count(best['features'], 'feature')} is {decimal(gap)} "
-        "better. That is within one standard error of the difference, so the ranker with "
-        f"{preferred} features was chosen."
+        f"better. That is within one standard error of the difference, so the {taken} was chosen."
     ]
 
 

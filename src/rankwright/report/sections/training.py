@@ -11,6 +11,7 @@ from rankwright.report.markup import (
     amount,
     count,
     decimal,
+    escaped,
     folded,
     name,
     numbers,
@@ -118,8 +119,10 @@ def _alpha_plot(report: Report, path: Mapping[str, Any], i: int) -> str:
 def weights(report: Report) -> str:
     """What the chosen ranker weighs, most important first."""
     used = [row for row in report["weights"] if row["weight"]]
+    if not used and report["formula"]:
+        return f"<p>The chosen ranker is a formula: <code>{escaped(report['formula'])}</code></p>"
     if not used:
-        return "<p>The chosen ranker has no weights to show.</p>"
+        return f"<p>{escaped(report['no_weights'] or 'The chosen ranker has no weights to show.')}</p>"
     text = (
         "Importance tells how far a feature moves scores. It is the size of the weight times how much the feature "
         "varies among the documents of a query. Features that say nearly the same share their importance, so each of "

@@ -1,0 +1,91 @@
+"""How trees are grown, in words of our own, and what both libraries offer for it: rounds, one after the other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.boosting.derivatives import Derivatives
+from rankwright.boosting.drawn import DrawnDerivatives
+from rankwright.data.queries import Queries
+from rankwright.errors import ParameterError
+from rankwright.machine.threads import thread_count
+from rankwright.types import Array
+
+OwnObjective = Derivatives | DrawnDerivatives
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a tree may become, and how much of it counts; ``query_share`` is for the losses of the libraries alone."""
+
+    learning_rate: float
+    leaves: int
+    depth: int | None
+    min_documents: int
+    query_share: float
+    feature_share: float
+    l2: float
+    seed: int
+
+    @property
+    def threads(self) -> int:
+        """Of the library, as many as ours."""
+        return thread_count()
+
+
+class Rounds(ABC):
+    """Trees that are added one by one to a sum, on the rows of queries that stand together.
+
+    ``objective`` is a loss of ours on these queries, or the name of one that the library has; ``weights`` are those of
+    queries. Scores of ``watched`` queries are kept up to date.
+    """
+
+    @abstractmethod
+    def __init__(
+        self,
+        queries: Queries,
+        objective: OwnObjective | str,
+        weights: Array | None,
+        growth: Growth,
+        watched: Queries | None,
+    ) -> None: ...
+
+    @abstractmethod
+    def add(self) -> bool:
+        """One more tree; false if there is none to add, now and for ever."""
+
+    @abstractmethod
+    def watched_scores(self) -> Array:
+        """The scores of the rows that are watched."""
+
+    @abstractmethod
+    def text(self, n_trees: int) -> str:
+        """The first trees, in the library's own format."""
+
+
+def rows_of(queries: Queries) -> Any:
+    """The features with the rows of each query together."""
+    order = queries.grouping.order
+    return queries.X if order is None else queries.X[order]
+
+
+def grades_of(queries: Queries, objective: OwnObjective | str) -> npt.NDArray[np.float64]:
+    """The grades of the same rows; zeros where none are needed, as our own losses take other supervision, too."""
+    if not isinstance(objective, str):
+        return np.zeros(queries.n_documents)
+    grades: Array = queries.grouping.gather(queries.y)
+    return grades
+
+
+def imported(library: str) -> Any:
+    """The library, or an error that says how to get it."""
+    try:
+        return import_module(library)
+    except ImportError as error:
+        raise ParameterError(f"library={library!r} is not installed: pip install 'rankwright[{library}]'") from error

@@ -1,0 +1,317 @@
+"""`NeuralRanker`: a network of fully connected layers, trained by PyTorch on any loss of `rankwright.losses`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from rankwright.checks import check_choice, check_number, check_positive, check_whole
+from rankwright.data.finite import check_features
+from rankwright.data.queries import Queries
+from rankwright.data.streams.streamed import AnyQueries, in_memory
+from rankwright.errors import DataError, ParameterError
+from rankwright.evaluation.per_query import measure_values
+from rankwright.losses.loss import Loss, counting_weights
+from rankwright.losses.named import loss_of
+from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.measure import Measure
+from rankwright.models.model import about
+from rankwright.models.network import ACTIVATIONS
+from rankwright.models.network_model import NetworkModel, NetworkScorer
+from rankwright.preparation.heavy_tails import heavy_tailed, transforms_of
+from rankwright.preparation.missing import MISSING, MissingName
+from rankwright.preparation.preparation import Preparation, filled_preparation
+from rankwright.preparation.transforms import Transforms
+from rankwright.progress import Progress, Tell
+from rankwright.rankers.base import Ranker
+from rankwright.rankers.network_inputs import NetworkInputs, Scaling
+from rankwright.selection.search import Estimate, estimate_of, first_best, optional_measures
+from rankwright.types import Array
+
+if TYPE_CHECKING:
+    from rankwright.data.frames import Backend
+    from rankwright.torch.training import Settings
+
+ScalingName = Literal["standard", "log", "quantile", "within-query"]
+SCALINGS: tuple[ScalingName, ...] = get_args(ScalingName)
+_INSTEAD = ("NeuralRanker", "RankSVM or another linear ranker")
+_LEAST_HELD_OUT = 10  # queries: fewer say nothing of an epoch
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPath:
+    """Every epoch that was trained: the mean loss of a query in it, and what measures say of it on held-out queries.
+
+    Attributes
+    ----------
+    losses : of each epoch, the mean over queries, each at the weights that its batch was given
+    valid : of each measure, an Estimate after each epoch; empty if no queries were held out
+    """
+
+    losses: Array
+    valid: dict[Measure, list[Estimate]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """A row for each epoch: epoch, loss, ``valid nDCG @ 10``, its error."""
+        import pyarrow as pa
+
+        from rankwright.data.frames import as_backend
+
+        columns: dict[str, Any] = {"epoch": np.arange(1, len(self) + 1), "loss": self.losses}
+        for measure, told in self.valid.items():
+            columns[f"valid {measure}"] = [value.mean for value in told]
+            columns[f"valid {measure} standard error"] = [value.standard_error for value in told]
+        return as_backend(pa.table(columns), backend)
+
+
+class NeuralRanker(NetworkScorer, Ranker):
+    r"""A network of fully connected layers whose loss is any of `rankwright.losses`; needs ``rankwright[torch]``.
+
+    Batches are whole queries. The learning rate rises and falls once over all epochs (one cycle), the optimiser is
+    AdamW, and the weights of the epoch that ranks held-out queries best are kept. The same data, parameters and number
+    of threads of PyTorch give the same weights. A trained network scores without PyTorch.
+
+    Parameters
+    ----------
+    hidden : widths of the hidden layers
+        None at all, ``()``, is a linear ranker.
+    loss : name or Loss
+        "order-preserving", "preorder", "position-sensitive", "structured", "structured-softmax", "listwise", "rankrls",
+        "squared", or an object of `rankwright.losses`, such as ``PreorderLoss("logistic", "gain-per-query")``.
+    activation : "silu", "relu" or "tanh"
+    scaling : "log", "standard", "quantile" or "within-query"
+        What happens to features first. "standard" divides their distance from the mean by the standard deviation. "log"
+        takes logarithms of those with heavy tails before that, and "quantile" the quantiles of all. "within-query"
+        divides the distance from the mean of the query by the spread within queries; `predict` then needs queries.
+    missing : "mean" or "query-mean"
+        What stands for a missing value; an input of its own tells the network where it was.
+    dropout : share of the outputs of hidden layers that are 0 in a step
+    weight_decay : by which part of itself, times the learning rate, a weight shrinks in a step
+    learning_rate : the greatest of the cycle
+    batch_size : queries in a step
+    epochs : how often each query is seen
+    held_out : share of the training queries
+        Where ``fit`` is given no validation queries, these judge epochs, and are not trained on; 0 for none, and the
+        last epoch is kept. With fewer than 10 of them, none are held out.
+    patience : int, optional
+        End after so many epochs in which the held-out queries were ranked no better than before.
+    measures : such as "ndcg@10, map"
+        What to tell of every epoch in ``path_``; the first one decides.
+    convention : name of a Convention
+    random_state : int
+        Decides the first weights, the order of queries, dropout, and which queries are held out.
+
+    Attributes
+    ----------
+    network_ : Network, what features go through
+    n_epochs_ : the epoch whose weights were kept
+    loss_ : the mean loss of a query in it
+    path_ : TrainingPath, every epoch
+    n_features_in_, feature_names_in_
+    """
+
+    _takes_powers = True
+
+    preparation_: Preparation
+
+    def __init__(
+        self,
+        hidden: tuple[int, ...] = (64, 32),
+        *,
+        loss: str | Loss = "order-preserving",
+        activation: str = "silu",
+        scaling: ScalingName = "log",
+        missing: MissingName = "mean",
+        dropout: float = 0.0,
+        weight_decay: float = 0.01,
+        learning_rate: float = 0.003,
+        batch_size: int = 8,
+        epochs: int = 20,
+        held_out: float = 0.1,
+        patience: int | None = None,
+        measures: Any = "ndcg@10",
+        convention: Any = "default",
+        random_state: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.loss = loss
+        self.activation = activation
+        self.scaling = scaling
+        self.missing = missing
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.held_out = held_out
+        self.patience = patience
+        self.measures = measures
+        self.convention = convention
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: npt.ArrayLike | None = None,
+        *,
+        group: npt.ArrayLike | None = None,
+        valid: Queries | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        progress: Tell | None = None,
+    ) -> Self:
+        """Train the network. X may be `Queries`, which bring y and qid with them.
+
+        ``group`` is how many rows each query has, instead of qid. ``sample_weight`` weighs queries: a number for each
+        of them, in the order of their first rows, or one for each row. ``progress`` is called with `Progress` after
+        each epoch.
+        """
+        self._check_parameters()
+        loss, measures = loss_of(self.loss), optional_measures(self.measures)
+        queries = in_memory(self._training_queries(in_memory(X, *_INSTEAD), y, qid, group), *_INSTEAD)
+        given = None if valid is None else self._validation_queries(in_memory(valid, *_INSTEAD))
+        if queries.n_documents == 0 or queries.n_features == 0:
+            raise DataError(f"there are no {'features' if queries.n_documents else 'documents'} to learn from")
+        check_features(queries)
+        weights = counting_weights(queries.judgments, sample_weight)
+        held_out = None if given is None else in_memory(given, *_INSTEAD)
+        if held_out is None and measures:
+            queries, weights, held_out = self._some_held_out(queries, weights)
+        if self.patience is not None and (held_out is None or not measures):
+            raise ParameterError("patience needs a measure, and validation queries or enough training queries to spare")
+        self._train(queries, weights, loss, held_out if measures else None, measures, progress)
+        return self
+
+    def _train(
+        self,
+        queries: Queries,
+        weights: Array,
+        loss: Loss,
+        held_out: Queries | None,
+        measures: tuple[Measure, ...],
+        progress: Tell | None,
+    ) -> None:
+        from rankwright.torch.training import trained_layers
+
+        scaling = Scaling.of(queries, within_query=self.scaling == "within-query")
+        judge = _Judge(held_out, scaling, measures, convention_of(self.convention), self.patience)
+
+        def after_epoch(scores_of: Callable[[Any], Array], mean_loss: float) -> tuple[bool, bool]:
+            told = judge.hear(scores_of, mean_loss)
+            if progress is not None:
+                progress(Progress("training", len(judge.losses), self.epochs))
+            return told
+
+        layers = trained_layers(
+            NetworkInputs(queries, scaling), queries.judgments, loss, weights, self._settings(), after_epoch
+        )
+        self.network_ = scaling.folded(layers, self.preparation_, self.activation)
+        self.path_, self.n_epochs_ = TrainingPath(np.array(judge.losses), judge.told), judge.best
+        self.loss_ = judge.losses[judge.best - 1]
+
+    def _settings(self) -> Settings:
+        from rankwright.torch.training import Settings
+
+        return Settings(
+            tuple(self.hidden),
+            self.activation,
+            float(self.dropout),
+            float(self.learning_rate),
+            float(self.weight_decay),
+            int(self.batch_size),
+            int(self.epochs),
+            int(self.random_state),
+        )
+
+    def _check_parameters(self) -> None:
+        try:
+            import rankwright.torch  # noqa: F401 - names the extra
+        except ImportError as error:
+            raise ParameterError(f"NeuralRanker is trained by PyTorch: {error}") from None
+        if not isinstance(self.hidden, tuple | list):
+            raise ParameterError(f"hidden must be the widths of hidden layers, such as (64, 32), not {self.hidden!r}")
+        for width in self.hidden:
+            check_whole("hidden: a width", width, 1)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("scaling", self.scaling, SCALINGS)
+        check_choice("missing", self.missing, MISSING)
+        check_number("dropout", self.dropout, 0, 0.99)
+        check_number("weight_decay", self.weight_decay, 0)
+        check_positive("learning_rate", self.learning_rate)
+        check_number("held_out", self.held_out, 0, 0.9)
+        for name, least in (("batch_size", 1), ("epochs", 1), ("random_state", 0)):
+            check_whole(name, getattr(self, name), least)
+        if self.patience is not None:
+            check_whole("patience", self.patience, 1, or_else="None")
+
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
+        transforms: Transforms = {}
+        if self.scaling == "log":
+            transforms = transforms_of(queries, heavy_tailed(queries), "log")
+        elif self.scaling == "quantile":
+            transforms = transforms_of(queries, np.arange(queries.n_features), "quantile")
+        if has_missing:
+            self.preparation_ = filled_preparation(queries, transforms, missing=self.missing)
+        else:
+            self.preparation_ = Preparation(queries.n_features, transforms, None, np.zeros(0, np.intp), None)
+
+    def _prepared(self, queries: AnyQueries) -> AnyQueries:
+        return self.preparation_.prepared(queries)
+
+    def _some_held_out(self, queries: Queries, weights: Array) -> tuple[Queries, Array, Queries | None]:
+        """Training queries, their weights, and some of those that count, held out at random, to judge epochs by."""
+        counted = np.flatnonzero(weights > 0)
+        n_held_out = int(self.held_out * len(counted))
+        if n_held_out < _LEAST_HELD_OUT:
+            return queries, weights, None
+        rng = np.random.default_rng(self.random_state)
+        is_held_out = np.zeros(queries.n_queries, bool)
+        is_held_out[rng.choice(counted, n_held_out, replace=False)] = True
+        return queries[~is_held_out], weights[~is_held_out], queries[is_held_out]
+
+    def model(self) -> NetworkModel:
+        """What it has learned, apart from how it was trained."""
+        return NetworkModel.of(self.network(), **about(self)).with_memory_of(self)
+
+
+class _Judge:
+    """Scores held-out queries after each epoch, and remembers what measures said; without any, the last is the best."""
+
+    def __init__(
+        self,
+        queries: Queries | None,
+        scaling: Scaling,
+        measures: tuple[Measure, ...],
+        convention: Convention,
+        patience: int | None,
+    ) -> None:
+        self._queries, self._measures, self._convention, self._patience = queries, measures, convention, patience
+        self._inputs = None if queries is None else NetworkInputs(queries, scaling)
+        self.losses: list[float] = []
+        self.told: dict[Measure, list[Estimate]] = {} if queries is None else {measure: [] for measure in measures}
+
+    def hear(self, scores_of: Callable[[Any], Array], mean_loss: float) -> tuple[bool, bool]:
+        """One more epoch: whether it is the best so far, and whether to stop."""
+        self.losses.append(mean_loss)
+        if self._queries is None:
+            return True, False
+        found = measure_values(scores_of(self._inputs), self._queries.judgments, self._measures, self._convention)
+        for measure, of_queries in found.items():
+            self.told[measure].append(estimate_of(of_queries))
+        has_waited = self._patience is not None and len(self.losses) - self.best >= self._patience
+        return self.best == len(self.losses), has_waited
+
+    @property
+    def best(self) -> int:
+        """The epoch with the best first measure, the first of equals, counted from 1."""
+        if self._queries is None:
+            return len(self.losses)
+        deciding = self._measures[0]
+        return first_best(self.told[deciding], deciding.lower_is_better) + 1
