@@ -13,6 +13,7 @@ NAMES = (
     "measures",
     "read_svmlight",
     "rankrls",
+    "kernel-map",
     "lqo",
     "greedy",
     "growth",
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to this file")
     parser.add_argument("--repeats", type=int, default=5, help="how often each side is timed (default: 5)")
     arguments = parser.parse_args()
-    rows: list[Row] = import_module(f"benchmarks.{arguments.name}").run(arguments.repeats)
+    rows: list[Row] = import_module(f"benchmarks.{arguments.name.replace('-', '_')}").run(arguments.repeats)
     print(table(rows))
     if arguments.json:
         arguments.json.write_text(json.dumps([row.to_dict() for row in rows], indent=2) + "\n")

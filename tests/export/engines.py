@@ -127,7 +127,7 @@ def _ranklib_ensemble(lines, row):
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w(])"
-    r"|(?P<function>(?:isNan|log|abs)(?=\())|(?P<feature>[A-Za-z_]\w*(?:\([^()]*\))?(?:\.\w+)*)"
+    r"|(?P<function>(?:isNan|log|abs|max)(?=\())|(?P<feature>[A-Za-z_]\w*(?:\([^()]*\))?(?:\.\w+)*)"
     r"|(?P<mark><=|>=|\|\||&&|[-+*/<>,()!]))"
 )
 
@@ -218,6 +218,13 @@ class Vespa:
                 parts.append(self._comparison())
             self._expect(")")
             return parts[1] if parts[0] else parts[2]
+        if self._take("max"):
+            self._expect("(")
+            left = self._comparison()
+            self._expect(",")
+            right = self._comparison()
+            self._expect(")")
+            return math.nan if math.isnan(left + right) else max(left, right)
         if function := self._take("isNan", "log", "abs"):
             self._expect("(")
             value = self._comparison()
@@ -232,6 +239,158 @@ class Vespa:
 
 def vespa(text, document):
     return Vespa(text, document).score()
+
+
+class Arithmetic:
+    """Expressions of numbers, variables, ``+ - * / < ==``, ``? :``, brackets and calls, as in Java and JavaScript.
+
+    ``value_of`` tells what a variable is, ``functions`` what calls give.
+    """
+
+    _TOKEN = re.compile(
+        r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w(])"
+        r"|(?P<field>doc\['(?:[^'\\]|\\.)*'\]\.(?:value|size\(\)))|(?P<name>[A-Za-z_$][\w$.]*)|(?P<mark>==|[-+*/<?:,()]))"
+    )
+
+    def __init__(self, text, value_of, functions):
+        self._value_of, self._functions, place = value_of, functions, 0
+        self._tokens = [("end", "")]
+        while place < len(text):
+            token = self._TOKEN.match(text, place)
+            assert token, text[place:]
+            self._tokens.insert(1, (token.lastgroup, token[token.lastgroup]))
+            place = token.end()
+
+    def value(self):
+        found = self._choice()
+        assert self._tokens == [("end", "")]
+        return float(found)
+
+    def _take(self, *marks):
+        kind, word = self._tokens[-1]
+        return self._tokens.pop()[1] if kind == "mark" and word in marks else None
+
+    def _expect(self, mark):
+        assert self._take(mark), self._tokens[-3:]
+
+    def _choice(self):
+        left = self._compared()
+        if not self._take("?"):
+            return left
+        then = self._choice()
+        self._expect(":")
+        other = self._choice()
+        return then if left else other
+
+    def _compared(self):
+        left = self._sum()
+        sign = self._take("<", "==")
+        if sign is None:
+            return left
+        right = self._sum()
+        return left < right if sign == "<" else left == right
+
+    def _sum(self):
+        total = self._product()
+        while sign := self._take("+", "-"):
+            term = self._product()
+            total = total + term if sign == "+" else total - term
+        return total
+
+    def _product(self):
+        product = self._single()
+        while sign := self._take("*", "/"):
+            factor = self._single()
+            product = product * factor if sign == "*" else product / factor
+        return product
+
+    def _single(self):
+        if self._take("-"):
+            return -self._single()
+        if self._take("("):
+            value = self._choice()
+            self._expect(")")
+            return value
+        kind, word = self._tokens.pop()
+        if kind == "number":
+            return float(word)
+        if kind == "name" and self._take("("):
+            arguments = [self._choice()]
+            while self._take(","):
+                arguments.append(self._choice())
+            self._expect(")")
+            return self._functions[word](*arguments)
+        assert kind in ("name", "field"), word
+        return self._value_of(word)
+
+
+def painless(text, document):
+    """The value of a script; a field without a value has the size 0, and asking for its value is an error."""
+    script = strict_json(text)["script"]
+    assert script["lang"] == "painless"
+
+    def value_of(word):
+        name, asked = re.fullmatch(r"doc\['(.*)'\]\.(value|size\(\))", word).groups()
+        x = document[re.sub(r"\\(.)", r"\1", name)]
+        if asked == "size()":
+            return 0 if math.isnan(x) else 1
+        return x  # of both sides of a choice, only the one that is taken counts
+
+    functions = {
+        "Math.max": max,
+        "Math.log": math.log,
+        "Math.abs": abs,
+        "Math.signum": lambda x: math.copysign(1.0, x) if x else 0.0,
+    }
+    return Arithmetic(script["source"], value_of, functions).value()
+
+
+def lucene(text, document):
+    """The value of a derived feature; it knows others of its set by name."""
+    feature = strict_json(text)
+    assert feature["template_language"] == "derived_expression"
+    assert feature["params"] == []
+    functions = {"max": max, "ln": lambda x: math.log(x) if x > 0 else math.nan}
+    return Arithmetic(feature["template"], document.__getitem__, functions).value()
+
+
+def solr_function(text, document):
+    """The value of a function query, in float32, function by function."""
+    rest = text.strip()
+
+    def taken(pattern):
+        nonlocal rest
+        found = re.match(pattern, rest)
+        if found:
+            rest = rest[found.end() :]
+        return found
+
+    def call():
+        if found := taken(r"-?[0-9.]+(?:e[+-]?[0-9]+)?"):
+            return F(found[0])
+        if found := taken(r'field\("((?:[^"\\]|\\.)*)"\)'):
+            return F(document[re.sub(r"\\(.)", r"\1", found[1])])
+        name = taken(r"([a-z]+)\(")[1]
+        arguments = [call()]
+        while taken(","):
+            arguments.append(call())
+        assert taken(r"\)")
+        return {
+            "sum": lambda *terms: list(accumulate(terms, lambda a, b: F(a + b)))[-1],
+            "product": lambda *factors: list(accumulate(factors, lambda a, b: F(a * b)))[-1],
+            "sub": lambda a, b: F(a - b),
+            "div": lambda a, b: F(a / b),
+            "max": max,
+            "ln": lambda a: F(math.log(a)) if a > 0 else F(math.nan),
+            "lt": lambda a, b: a < b,
+            "exists": lambda a: not math.isnan(a),
+            "def": lambda a, b: b if math.isnan(a) else a,
+            "if": lambda test, a, b: a if test else b,
+        }[name](*arguments)
+
+    value = call()
+    assert not rest, rest
+    return float(value)
 
 
 def python(text, document):

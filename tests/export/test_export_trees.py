@@ -125,21 +125,21 @@ def test_duckdb(library):
     assert_same_order_of_leaves(got, model.predict(x))
 
 
-def test_a_deep_tree_is_written_for_every_target():
+@pytest.mark.parametrize("to", TARGETS.keys() - {"onnx"})
+def test_a_deep_tree_is_written(to):
     node = made.Node(value=0.5, cover=1)
-    for depth in range(240):
-        node = made.Node(
-            depth % 4, depth / 7, "none", False, made.Node(value=float(depth), cover=1), node, cover=depth + 2
-        )
+    for depth in range(60 if to == "vespa" else 240):  # reading Vespa's conditions takes Python several calls each
+        leaf = made.Node(value=float(depth), cover=1)
+        node = made.Node(depth % 4, depth / 7, "none", False, leaf, node, cover=depth + 2)
     model = made.lightgbm_model([node], feature_names=NAMES)
     x = np.random.default_rng(0).uniform(0, 40, (20, 4)).astype(np.float32)
-    for to in TARGETS.keys() - {"onnx", "ranklib", "sql"}:
-        got = [
-            getattr(engines, {"opensearch": "elasticsearch"}.get(to, to))(_quietly(model, to), named(row)) for row in x
-        ]
-        assert_same_order_of_leaves(got, model.predict(x))
-    assert_same_order_of_leaves(engines.sqlite(_quietly(model, "sql"), NAMES, x.tolist()), model.predict(x))
-    assert_same_order_of_leaves([engines.ranklib(_quietly(model, "ranklib"), row) for row in x], model.predict(x))
+    text = _quietly(model, to)
+    if to == "sql":
+        got = engines.sqlite(text, NAMES, x.tolist())
+    else:
+        score = getattr(engines, {"opensearch": "elasticsearch"}.get(to, to))
+        got = [score(text, row if to == "ranklib" else named(row)) for row in x]
+    assert_same_order_of_leaves(got, model.predict(x))
 
 
 @pytest.mark.parametrize("to", ["elasticsearch", "opensearch", "solr", "ranklib"])
@@ -163,11 +163,11 @@ def test_a_target_that_lacks_a_writer_names_those_that_have_one(monkeypatch):
     lacking = TARGETS["solr"]._replace(writers={})
     monkeypatch.setitem(TARGETS, "solr", lacking)
     with pytest.raises(
-        rw.ParameterError, match="solr cannot compute sums of trees: export to elasticsearch, .* or python"
+        rw.ParameterError, match=r"solr cannot compute sums of trees: export to elasticsearch, .* or python"
     ):
         rw.export_model(model_of("lightgbm"), "solr")
     for name in TARGETS.keys() - {"python"}:
         writers = {kind: writer for kind, writer in TARGETS[name].writers.items() if kind is not Trees}
         monkeypatch.setitem(TARGETS, name, TARGETS[name]._replace(writers=writers))
-    with pytest.raises(rw.ParameterError, match="sql cannot compute sums of trees: export to python$"):
+    with pytest.raises(rw.ParameterError, match=r"sql cannot compute sums of trees: export to python$"):
         rw.export_model(model_of("lightgbm"), "sql")

@@ -32,7 +32,7 @@ def fitted_ranker(request, queries):
     return request.param.fit(queries)
 
 
-def run_onnx(content, x):
+def run_onnx(content, x, names=NAMES):
     """Scores of rows of all features: those that the model names are picked."""
     import onnx
     import onnxruntime
@@ -42,7 +42,7 @@ def run_onnx(content, x):
     used = json.loads(session.get_modelmeta().custom_metadata_map["features"])
     assert session.get_inputs()[0].shape == ["documents", len(used)]
     dtype = np.float32 if session.get_inputs()[0].type == "tensor(float)" else np.float64
-    columns = [NAMES.index(name) for name in used]
+    columns = [names.index(name) for name in used]
     (scores,) = session.run(["score"], {"features": np.ascontiguousarray(x[:, columns], dtype=dtype)})
     assert scores.dtype == dtype
     assert scores.shape == (len(x), 1)

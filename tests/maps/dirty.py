@@ -1,4 +1,4 @@
-"""Queries as they come: ids are text in no order, values are missing, columns are constant, some queries say nothing."""
+"""Queries as they come: ids are text in no order, values are missing, columns constant, some queries say nothing."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import rankwright as rw
 
 
 def dirty_queries(n_queries=60, seed=0, *, missing=0.1, dtype=np.float32):
-    """Relevance is a product of two features. Queries of one document are among them, and some without a relevant one."""
+    """Relevance is a product of two features. Some queries have one document, or none that is relevant."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 12, n_queries)
     ids = np.repeat([f"query {place}" for place in random.permutation(n_queries)], sizes)

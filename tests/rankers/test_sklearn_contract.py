@@ -35,9 +35,10 @@ RANKERS = [
     rw.StructuredRanker("ndcg@2", measures="ndcg@10"),
     rw.RankBoost(n_rounds=3),
     rw.BasisRanker(n_terms=1, hinges=2),
+    rw.MappedRanker(rw.KernelMap(n_components=4, gamma=0.1, scaling="standard"), rw.RankRLS()),
 ]
 SCALERS = [rw.QueryMinMaxScaler(), rw.GlobalStandardScaler(), rw.GlobalStandardScaler(with_mean=False)]
-MAPS = [rw.BasisMap(hinges=2)]
+MAPS = [rw.KernelMap(n_components=4), rw.KernelMap("nystroem", 4, linear=False), rw.BasisMap(hinges=2)]
 
 
 def name_of(estimator):

@@ -8,6 +8,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
+from rankwright.engines import engine_of
+from rankwright.engines.centred_sums import CentredSums
 from rankwright.solvers.ridge import choose_solver, ridge_path
 from tests import retraining
 from tests.objectives import centred
@@ -138,3 +140,46 @@ def test_multi_shift_cg_reports_its_residuals():
         gradient = Xc.T @ (yc - Xc @ weights) - alpha * weights
         assert np.linalg.norm(gradient) / np.linalg.norm(Xc.T @ yc) <= 2 * told + 1e-14
         assert told < 1e-9
+
+
+# Float32 columns: products in float32, and corrections
+
+
+def single_columns(n_columns, spread, seed=0):
+    """Float32 columns whose singular values fall by so much, on another scale each."""
+    random = np.random.default_rng(seed)
+    left, _, right = np.linalg.svd(random.standard_normal((1200, n_columns)), full_matrices=False)
+    x = left * np.geomspace(1, spread, n_columns) @ right * 30
+    return rw.Queries(x.astype(np.float32), random.integers(0, 4, 1200), np.repeat(np.arange(120), 10))
+
+
+@pytest.mark.parametrize(("spread", "is_rough"), [(0.1, True), (1e-6, False)])
+def test_rough_products_are_corrected_or_left(spread, is_rough):
+    queries = single_columns(300, spread)
+    exact = rw.Queries(queries.X.astype(np.float64), queries.y, queries.qid)
+    data = CentredSums(engine_of(queries))
+    found = ridge_path(data, ALPHAS).weights
+    assert data.rough_moments()[1] is is_rough  # once exact ones are there, they are what is given
+    expected = ridge_path(CentredSums(engine_of(exact)), ALPHAS).weights
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+
+
+def test_few_columns_are_multiplied_in_float64():
+    data = CentredSums(engine_of(single_columns(200, 0.1)))
+    assert data.rough_moments() == (data.moments(), False)
+
+
+def test_rough_moments_are_nearly_those():
+    queries = single_columns(300, 0.1)
+    rough, are_rough = CentredSums(engine_of(queries)).rough_moments()
+    exact = CentredSums(engine_of(queries)).moments()
+    assert are_rough
+    assert 0 < np.abs(rough.gram - exact.gram).max() < 3e-6 * np.diag(exact.gram).max()
+    assert rough.gram.dtype == np.float64
+
+
+def test_factors_that_are_not_kept_solve_the_same(monkeypatch):
+    queries = single_columns(40, 0.1)
+    kept = ridge_path(CentredSums(engine_of(queries)), ALPHAS).weights
+    monkeypatch.setattr("rankwright.solvers.ridge._MOST_NUMBERS_KEPT", 0)
+    np.testing.assert_array_equal(ridge_path(CentredSums(engine_of(queries)), ALPHAS).weights, kept)

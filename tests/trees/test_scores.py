@@ -94,7 +94,7 @@ def test_nodes_that_xgboost_has_pruned_do_not_count():
     raw = content["learner"]["gradient_booster"]["model"]["trees"][0]
     for name, values in raw.items():
         if isinstance(values, list):
-            values.append(2**31 - 1 if name == "split_indices" else -1)
+            values.append({"split_indices": 2**31 - 1, "split_type": 0}.get(name, -1))
     raw["tree_param"] |= {"num_deleted": "1", "num_nodes": str(len(raw["split_indices"]))}
     x = made.documents(0)
     assert np.array_equal(rw.TreeModel.of_xgboost(json.dumps(content)).predict(x), made.xgboost_model(tree).predict(x))

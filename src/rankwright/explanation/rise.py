@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwright.evaluation.evaluation import json_number
-from rankwright.explanation.given import Parts
 from rankwright.explanation.moves import Moves
+from rankwright.explanation.parts import Parts
 from rankwright.explanation.ranges import Ranges
 from rankwright.explanation.tables import Section, Told, rise_sections, why_sections
 from rankwright.measures.measure import Measure
@@ -183,13 +183,8 @@ class Rise(Told):
         return self._changes(self._single)
 
     @cached_property
-    def _joint(self) -> Moves | None:
+    def _joint(self) -> Moves:
         return self._parts.joint_moves(self._values, self._passed, self.gap, self._of_data.spread)
-
-    @property
-    def knows_joint(self) -> bool:
-        """Whether changes of several features together are known: not if terms of a formula share features."""
-        return self._joint is not None
 
     @cached_property
     def joint(self) -> tuple[Change, ...]:
@@ -198,11 +193,14 @@ class Rise(Told):
         Features that are the same for all documents of every query stay as they are.
         """
         moves = self._joint
-        if moves is None:
-            return ()
         by_size = np.argsort(-np.abs(moves.in_spreads(self._of_data.spread)), kind="stable")
         rank = self._rank_after(moves)
         return self._changes(moves.take(by_size), [rank] * len(moves))
+
+    @property
+    def why_no_joint(self) -> str:
+        """Why changes of several features together are not looked for; empty if they are."""
+        return self._parts.why_no_joint
 
     @property
     def joint_spreads(self) -> float:

@@ -141,7 +141,7 @@ def _documents(explanation: Explanation, top: int) -> Section:
         rows,
         texts=(1, 5),
         folds=5,
-        notes=_further_down(explanation, top),
+        notes=[*_further_down(explanation, top), *([explanation.note] if explanation.note else [])],
     )
 
 
@@ -242,8 +242,7 @@ def why_sections(why: Why, top: int = _TOP) -> list[Section]:
 
 def rise_sections(rise: Rise, top: int = _TOP) -> list[Section]:
     """What is missing, why, and what would do: one feature, or several together."""
-    joint = [_joint(rise, top)] if rise.knows_joint else []
-    return [Section(_rise_headline(rise)), *why_sections(rise.why, top), _single(rise, top), *joint]
+    return [Section(_rise_headline(rise)), *why_sections(rise.why, top), _single(rise, top), _joint(rise, top)]
 
 
 def _rise_headline(rise: Rise) -> str:
@@ -271,6 +270,8 @@ def _single(rise: Rise, top: int) -> Section:
 
 
 def _joint(rise: Rise, top: int) -> Section:
+    if rise.why_no_joint:
+        return Section(rise.why_no_joint)
     if not rise.joint:
         return Section("No change of several features is enough")
     rows = [(*_change_cells(change), _signed(change.gain)) for change in rise.joint[:top]]

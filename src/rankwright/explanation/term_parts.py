@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from rankwright.explanation.moves import Moves, Places
+from rankwright.explanation.parts import Parts, joined
 from rankwright.maps.terms import Terms
 from rankwright.types import Array
 
@@ -16,8 +17,10 @@ _FARTHEST = 1e3  # as many times the largest number in sight, beyond the knots
 _HALVINGS = 60
 
 
-class TermParts:
+class TermParts(Parts):
     """Terms of documents, which are given as rows of the features that the formula uses."""
+
+    why_no_joint = "Changes of several features together are not looked for, as features meet in terms of the formula"
 
     def __init__(self, terms: Terms) -> None:
         self.columns: Places = terms.used
@@ -60,12 +63,9 @@ class TermParts:
         places, here, bounds, directions, untils, gains = columns
         return Moves(places.astype(np.intp), here, bounds, directions, np.zeros(len(found), bool), untils, gains)
 
-    def joint_moves(self, values: Array, passed: Array, gap: float, spreads: Array) -> None:
-        """Of features that meet in products, the least change of all together is not known."""
-
-    def shifts(self, values: Array, moves: Moves) -> float:
-        """Other documents stay as they are."""
-        return 0.0
+    def joint_moves(self, values: Array, passed: Array, gap: float, spreads: Array) -> Moves:
+        """None are looked for."""
+        return joined([])
 
     def score_after(self, values: Array, moves: Moves, score: float, scores: Array, passed: int) -> float:
         """The score when a feature has just gone far enough to pass another."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from rankwright._version import __version__
 from rankwright.errors import ParameterError
@@ -10,6 +11,8 @@ from rankwright.export.sql import checked_columns, sql_number, sql_total
 from rankwright.export.trees import Split, Trees
 from rankwright.export.vespa import rank_profile, sources_of
 from rankwright.trees.trees import ZERO
+
+_NESTED = 10  # SQLite cannot read cases within cases that are twenty deep; deeper trees have more cases side by side
 
 
 def trees_to_sql(
@@ -25,14 +28,41 @@ def trees_to_sql(
         raise ParameterError("query_column is for models that fill in a missing value by the mean of its query")
     values = {one: f"COALESCE({column}, 0)" if nulls == "zero" else column for one, column in columns.items()}
 
-    def split(node: Split, left: str, right: str) -> str:
-        return f"CASE WHEN {_sql_goes_left(node, values[node.feature])} THEN {left} ELSE {right} END"
+    def leaf(value: float) -> _Cases:
+        return _Cases(0, [((), sql_number(value))])
 
-    total = sql_total([tree.folded(sql_number, split) for tree in content.trees])
+    def split(node: Split, left: _Cases, right: _Cases) -> _Cases:
+        return left.before(right, f"({_sql_goes_left(node, values[node.feature])})")
+
+    total = sql_total([tree.folded(leaf, split).text() for tree in content.trees])
     if nulls == "null":
         missing = " OR ".join(f"{column} IS NULL" for column in columns.values())
         total = f"(CASE WHEN {missing} THEN NULL ELSE {total} END)"
     return total + "\n"
+
+
+class _Cases(NamedTuple):
+    """What a tree adds: the first case whose conditions all hold, the last of which has none.
+
+    A case that has been passed over tells that a document goes right somewhere, so only ways to the left are
+    conditions. Cases stand within cases so many times as ``height`` says.
+    """
+
+    height: int
+    cases: list[tuple[tuple[str, ...], str]]
+
+    def before(self, right: _Cases, condition: str) -> _Cases:
+        """These cases where a condition holds, and else those to the right."""
+        both = [((condition, *conditions), value) for conditions, value in self.cases] + right.cases
+        height = 1 + max(self.height, right.height)
+        joined = _Cases(height, both)
+        return joined if height > _NESTED else _Cases(height, [((), joined.text())])
+
+    def text(self) -> str:
+        """All cases as one expression."""
+        *cases, (_, otherwise) = self.cases
+        told = "".join(f"WHEN {' AND '.join(conditions)} THEN {value} " for conditions, value in cases)
+        return f"CASE {told}ELSE {otherwise} END" if cases else otherwise
 
 
 def _sql_goes_left(split: Split, column: str) -> str:

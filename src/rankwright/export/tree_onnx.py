@@ -23,7 +23,8 @@ def trees_to_onnx(content: Trees, name: str, dtype: str = "float32") -> bytes:
 
     def fill(graph: Graph) -> None:
         source = _with_zeros_missing(graph, content)
-        graph.add("TreeEnsembleRegressor", [source], "score", domain="ai.onnx.ml", **_nodes(graph, content))
+        leaves = graph.apply("TreeEnsembleRegressor", source, domain="ai.onnx.ml", **_nodes(graph, content))
+        graph.add("Cast", [leaves], "score", to=graph.element)  # the operator has sums of float32 alone
 
     return onnx_model(content, name, dtype, fill, 1 if dtype == "float32" else 3)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from rankwright.data.doubled_sums import DoubledSums
 from rankwright.data.finite import check_features
@@ -86,17 +87,18 @@ def _sums(part: Part, by: Units, power: int, n_documents: int) -> DoubledSums:
     for begin in range(0, part.n_documents, ROWS_PER_BLOCK):
         values, _ = by.of(part.queries.X[begin : begin + ROWS_PER_BLOCK])
         if not np.isfinite(values).all():
-            _tell_what_is_not_finite(part.queries, by)
+            check_known(part.queries)
+            raise DataError("the features are so large that their squares overflow: rescale them")
         sums.add_rows(values**power / n_documents)
     return sums
 
 
-def _tell_what_is_not_finite(queries: Queries, by: Units) -> None:
-    """An error names the first feature that is infinite."""
-    x = dense_columns(queries.X)
-    filled = np.where(np.isnan(x), 0.0 if by.fill is None else by.fill, x)
-    check_features(Queries(filled, queries.supervision, queries.qid, feature_names=queries.feature_names))
-    raise DataError("the features are so large that their squares overflow: rescale them")
+def check_known(queries: Queries, what: str = "") -> None:
+    """Raise a `DataError` that tells the place of the first feature that is infinite; missing values may be there."""
+    x = queries.X.copy()
+    values = x.data if sp.issparse(x) else x
+    values[np.isnan(values)] = 0.0
+    check_features(Queries(x, queries.supervision, queries.qid, feature_names=queries.feature_names), what)
 
 
 # Which columns

@@ -24,7 +24,7 @@ KindName = Literal["fourier", "orthogonal", "nystroem"]
 KINDS: tuple[KindName, ...] = get_args(KindName)
 
 # gamma · (the median squared distance of documents) is chosen from these.
-_WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
+_WIDTHS = (0.125, 0.25, 0.5, 1.0)
 _USUAL_WIDTH = 0.5
 _DISTANT_DOCUMENTS = 1000  # whose distances tell the median
 _MOST_SAMPLED = 20  # documents for each landmark that it is drawn from
@@ -54,7 +54,7 @@ class KernelMap(FeatureMap):
     scaling : "standard", "quantile", "within-query" or search()
         How features are put on one scale: mean 0 and standard deviation 1 over all documents; the same of their places
         among the values of all documents; or divided by the standard deviation within queries. `search()` lets
-        `MappedRanker` choose among the three.
+        `MappedRanker` choose among the three; a transformer of its own takes "standard".
     linear : bool
         Whether z are columns too, in front of those of the kernel: what is linear then needs no kernel.
     missing : "mean" or "query-mean"
@@ -81,7 +81,7 @@ class KernelMap(FeatureMap):
         n_components: int = 1000,
         *,
         gamma: float | Search = search(),  # noqa: B008 - it never changes
-        scaling: ScalingName | Search = "standard",
+        scaling: ScalingName | Search = search(),  # noqa: B008
         linear: bool = True,
         missing: MissingName = "mean",
         seed: int = 0,
@@ -93,6 +93,8 @@ class KernelMap(FeatureMap):
         self.linear = linear
         self.missing = missing
         self.seed = seed
+
+    _known: tuple[AnyQueries, Standardised] | None = None  # the scale of some queries, which settings share
 
     def _check(self) -> None:
         check_choice("kind", self.kind, KINDS)
@@ -116,15 +118,21 @@ class KernelMap(FeatureMap):
         self._check()
         found: list[Self] = []
         for scaling in self._scalings():
-            if not isinstance(self.gamma, Search):
-                gammas = [float(self.gamma)]
-            elif self.gamma.values is not None:
-                gammas = sorted(map(float, self.gamma.values))
-            else:
-                near = 1 / _median_distance(queries, standardise(queries, scaling, self.missing), self.seed)
-                gammas = [width * near for width in _WIDTHS]
-            found += [clone(self).set_params(gamma=gamma, scaling=scaling) for gamma in gammas]
+            standardised = standardise(queries, scaling, self.missing)
+            for gamma in self._gammas(queries, standardised):
+                setting = clone(self).set_params(gamma=gamma, scaling=scaling)
+                setting._known = (queries, standardised)
+                found.append(setting)
         return found
+
+    def _gammas(self, queries: AnyQueries, standardised: Standardised) -> list[float]:
+        """Those to choose from, ascending."""
+        if not isinstance(self.gamma, Search):
+            return [float(self.gamma)]
+        if self.gamma.values is not None:
+            return sorted(map(float, self.gamma.values))
+        near = 1 / _median_distance(queries, standardised, self.seed)
+        return [width * near for width in _WIDTHS]
 
     def told(self) -> dict[str, Any]:
         """γ and the scaling."""
@@ -133,7 +141,9 @@ class KernelMap(FeatureMap):
     def column_map(self, queries: AnyQueries) -> KernelColumns:
         """One or two readings for the scale, and a sample of documents for landmarks."""
         self._check()
-        standardised = standardise(queries, self._own_scaling(), self.missing)
+        known_on, standardised = self._known or (None, None)
+        if standardised is None or known_on is not queries:
+            standardised = standardise(queries, self._own_scaling(), self.missing)
         gamma = self._own_gamma(queries, standardised)
         if self.kind == "nystroem":
             return self._nystroem(queries, standardised, gamma)

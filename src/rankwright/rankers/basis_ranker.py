@@ -9,10 +9,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.data.fingerprints import Fingerprints, query_fingerprints
+from rankwright.data.finite import check_features
+from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.engines import engine_of
 from rankwright.errors import DataError
 from rankwright.maps.basis import Basis
+from rankwright.maps.basis_fitting import check_known
 from rankwright.maps.basis_map import basis_of, check_basis
 from rankwright.maps.basis_selector import BasisScores, BasisSelector, BasisSums
 from rankwright.maps.terms import Terms
@@ -159,6 +163,15 @@ class BasisRanker(TermsScorer, Ranker):
         self._keep(basis, *chosen)
         self.passes_ = data.passes
         return self
+
+    def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
+        self._has_missing = has_missing
+
+    def _checked_fingerprints(self, valid: Queries) -> Fingerprints:
+        """A missing value is filled in if there were any in training; else it is refused, as infinity is."""
+        check = check_known if self._has_missing else check_features
+        check(valid, "valid: ")
+        return query_fingerprints(valid)
 
     def _keep(self, basis: Basis, path: SelectionPath, step: Step) -> None:
         self.path_, self.alpha_, self.n_candidates_ = path, path.alpha, basis.n_columns
