@@ -34,6 +34,7 @@ from rankwright.preparation.missing import Filling
 from rankwright.preparation.transforms import Log, Quantile
 from tests.fuzz import arrays, reference
 from tests.fuzz.mutations import mutated, mutated_json
+from tests.trees import made
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -303,6 +304,8 @@ class Model(Target):
             model_text(rw.RankBoost(n_rounds=3).fit(named)),
             model_text(rw.RankRLS(1.0).fit(rw.Queries(np.where(X > 1, np.nan, X), y, qid))),
             model_text(_with_transforms()),
+            model_text(made.lightgbm_model(made.trees(0, n_trees=2, n_leaves=5))),
+            model_text(made.xgboost_model(made.trees(1, n_trees=2, n_leaves=5))),
         ]
         return [text.encode() for text in texts]
 

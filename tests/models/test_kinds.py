@@ -150,12 +150,15 @@ def test_targets_that_have_no_words_for_it_refuse_it_by_name(queries, path, to):
     assert not out.exists()
 
 
+def test_it_is_explained_by_shapley_values(queries):
+    explanation = rw.explain(PowerRanker().fit(queries), queries, "a")
+    scores = np.array([document.score for document in explanation.documents])
+    np.testing.assert_allclose(explanation.contributions.sum(axis=1), scores - scores.mean(), atol=1e-12)
+    assert "Shapley values" in explanation.note
+
+
 def test_what_else_it_cannot_do_is_told(queries, path):
     ranker = PowerRanker().fit(queries)
-    with pytest.raises(
-        rw.ParameterError, match="ranker must be a linear one, such as RankSVM, or RankBoost, not Power"
-    ):
-        rw.explain(ranker, queries, "a")
     with pytest.raises(rw.ParameterError, match="the bounds are for classes of linear functions, not PowerRanker"):
         rw.theory.risk_bound(ranker, queries)
     with pytest.raises(rw.ParameterError, match="scaler is for linear rankers: PowerRanker cannot take it in"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -231,7 +231,7 @@ class Explanation(Told):
 
     def _why(self, a: int, b: int | None, contributions: Array, other_values: Array) -> Why:
         other = None if b is None else self.documents[b]
-        return Why(self.documents[a], other, self.features, contributions, self.values[a], other_values)
+        return Why(self.documents[a], other, self.features, contributions, self.values[a], other_values, self.note)
 
     def rise(self, document: int | str, to_rank: int | None = None) -> Rise:
         """What would have to change for a document to come to a rank, by default one place up.
@@ -258,7 +258,7 @@ class Explanation(Told):
             measure=self.measure,
             before=self.value,
             after=self._measured(_just_above(self._scores, place, passed.score)),
-            why=self.why(passed.rank, risen.rank),
+            why=replace(self.why(passed.rank, risen.rank), note=""),  # it is told of the document itself
             _features=self.used_features,
             _values=self._values[place],
             _passed=self._values[self._order[high]],

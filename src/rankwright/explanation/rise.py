@@ -61,6 +61,7 @@ class Why(Told):
     features : names
     contributions : of each feature; they add up to the difference of the scores
     values, other_values : what the features are
+    note : how contributions were found, if they are Shapley values
     """
 
     document: RankedDocument
@@ -69,6 +70,7 @@ class Why(Told):
     contributions: Array
     values: Array
     other_values: Array
+    note: str = ""
 
     @property
     def difference(self) -> float:

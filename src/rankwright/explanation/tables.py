@@ -237,6 +237,7 @@ def why_sections(why: Why, top: int = _TOP) -> list[Section]:
     more = np.count_nonzero(why.contributions) - len(places)
     rest = why.difference - sum(why.contributions[place] for place in places)
     notes = [f"{more:,} more features together add {_signed(rest)}"] if more else []
+    notes += [why.note] if why.note else []
     return [Section(title, ("feature", "adds", "its value", other), rows, notes=notes)]
 
 
