@@ -117,7 +117,7 @@ def test_what_is_no_model(run, model, test):
     assert (ran.code, ran.out) == (65, "")
     assert "test.txt" in ran.err
     assert "no model file" in ran.err
-    model.write_text(model.read_text().replace('"version": 1', '"version": 4'))
+    model.write_text(model.read_text().replace('"version": 1', '"version": 5'))
     ran = run("predict", model, test)
     assert (ran.code, ran.out) == (65, "")
     assert "newer Rankwright" in ran.err
