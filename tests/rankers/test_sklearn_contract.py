@@ -33,7 +33,7 @@ RANKERS = [
     rw.OrderPreservingRanker(),
     rw.StructuredRanker("ndcg@2", measures="ndcg@10"),
     rw.RankBoost(n_rounds=3),
-    rw.MappedRanker(rw.KernelMap(n_components=4, gamma=0.1, scaling="standard"), rw.RankRLS()),
+    rw.MappedRanker(rw.KernelMap(n_components=4, gamma=0.1, scaling="standard"), rw.RankSVM()),
 ]
 SCALERS = [rw.QueryMinMaxScaler(), rw.GlobalStandardScaler(), rw.GlobalStandardScaler(with_mean=False)]
 MAPS = [rw.KernelMap(n_components=4), rw.KernelMap("nystroem", 4, linear=False)]
@@ -61,6 +61,7 @@ EXCEPTIONS = {
     rw.OrderPreservingRanker: _OF_ROW_WEIGHTS,
     rw.StructuredRanker: _OF_ROW_WEIGHTS,
     rw.RankBoost: _OF_ROW_WEIGHTS,
+    rw.MappedRanker: _OF_ROW_WEIGHTS,
     rw.QueryMinMaxScaler: {
         "check_methods_subset_invariance": "a part of a query has another minimum and maximum than the whole query"
     },
@@ -125,6 +126,7 @@ def test_every_exception_is_documented():
 GRIDS = {
     rw.GreedyRankRLS: {"n_features": [1, 3]},
     rw.RankBoost: {"n_rounds": [1, 9]},
+    rw.MappedRanker: {"ranker__alpha": [0.1, 10.0]},
 }
 
 
