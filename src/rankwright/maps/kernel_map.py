@@ -48,10 +48,10 @@ class KernelMap(FeatureMap):
     n_components : int
         How many columns the kernel has: the more, the nearer it is to the kernel. Of landmarks there are no more than
         different documents.
-    gamma : float or search()
+    gamma : float or search(), by default search()
         γ. `search()` lets `MappedRanker` choose it from multiples of 1 / (the median squared distance of documents),
         `search(0.01, 0.1)` from these; a transformer of its own takes half of 1 / (the median) for ``search()``.
-    scaling : "standard", "quantile", "within-query" or search()
+    scaling : "standard", "quantile", "within-query" or search(), by default search()
         How features are put on one scale: mean 0 and standard deviation 1 over all documents; the same of their places
         among the values of all documents; or divided by the standard deviation within queries. `search()` lets
         `MappedRanker` choose among the three; a transformer of its own takes "standard".
@@ -80,8 +80,8 @@ class KernelMap(FeatureMap):
         kind: KindName = "fourier",
         n_components: int = 1000,
         *,
-        gamma: float | Search = search(),  # noqa: B008 - it never changes
-        scaling: ScalingName | Search = search(),  # noqa: B008
+        gamma: float | Search | None = None,
+        scaling: ScalingName | Search | None = None,
         linear: bool = True,
         missing: MissingName = "mean",
         seed: int = 0,
@@ -102,16 +102,19 @@ class KernelMap(FeatureMap):
         check_bool("linear", self.linear)
         check_choice("missing", self.missing, MISSING)
         check_whole("seed", self.seed, 0)
-        gammas = self.gamma.values or () if isinstance(self.gamma, Search) else (self.gamma,)
-        for gamma in gammas:
-            check_positive("gamma", gamma, or_else="search(…)")
+        gamma = self._gamma()
+        for value in gamma.values or () if isinstance(gamma, Search) else (gamma,):
+            check_positive("gamma", value, or_else="search(…)")
         for scaling in self._scalings():
             check_choice("scaling", scaling, SCALINGS, or_else="search(…)")
 
+    def _gamma(self) -> float | Search:
+        return search() if self.gamma is None else self.gamma
+
     def _scalings(self) -> tuple[Any, ...]:
-        if isinstance(self.scaling, Search):
-            return self.scaling.values or SCALINGS
-        return (self.scaling,)
+        if self.scaling is None:
+            return SCALINGS
+        return self.scaling.values or SCALINGS if isinstance(self.scaling, Search) else (self.scaling,)
 
     def settings(self, queries: AnyQueries) -> list[Self]:
         """Every scaling with every γ; those of the first scaling first, and of a scaling the smallest γ first."""
@@ -127,10 +130,11 @@ class KernelMap(FeatureMap):
 
     def _gammas(self, queries: AnyQueries, standardised: Standardised) -> list[float]:
         """Those to choose from, ascending."""
-        if not isinstance(self.gamma, Search):
-            return [float(self.gamma)]
-        if self.gamma.values is not None:
-            return sorted(map(float, self.gamma.values))
+        gamma = self._gamma()
+        if not isinstance(gamma, Search):
+            return [float(gamma)]
+        if gamma.values is not None:
+            return sorted(map(float, gamma.values))
         near = 1 / _median_distance(queries, standardised, self.seed)
         return [width * near for width in _WIDTHS]
 
@@ -153,6 +157,8 @@ class KernelMap(FeatureMap):
         return FourierColumns(standardised, self.linear, turns, self.n_components)
 
     def _own_scaling(self) -> ScalingName:
+        if self.scaling is None:
+            return SCALINGS[0]
         if not isinstance(self.scaling, Search):
             return self.scaling
         if self.scaling.values is not None:
@@ -160,9 +166,10 @@ class KernelMap(FeatureMap):
         return SCALINGS[0]
 
     def _own_gamma(self, queries: AnyQueries, standardised: Standardised) -> float:
-        if not isinstance(self.gamma, Search):
-            return float(self.gamma)
-        if self.gamma.values is not None:
+        gamma = self._gamma()
+        if not isinstance(gamma, Search):
+            return float(gamma)
+        if gamma.values is not None:
             raise ParameterError(f"gamma={self.gamma!r} is for MappedRanker to choose: give one of them")
         return _USUAL_WIDTH / _median_distance(queries, standardised, self.seed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,15 +29,16 @@ from rankwright.models.mapped_model import MappedModel, MappedScorer, mapped_sco
 from rankwright.models.model import about
 from rankwright.models.terms_model import TermsModel
 from rankwright.progress import Progress, Tell
-from rankwright.rankers.alpha_path import ALPHAS
+from rankwright.rankers.alpha_path import ALPHAS, choose_alpha
 from rankwright.rankers.base import LinearRanker, Ranker
-from rankwright.rankers.closed_form import LinearClosedFormRanker
 from rankwright.rankers.first_look import FirstLook
 from rankwright.rankers.rankrls import RankRLS, folds_worth
 from rankwright.rankers.structured import StructuredRanker
 from rankwright.selection.judging import Judge
 from rankwright.selection.search import Estimate, Search, checked_alphas, choose_by, search
 from rankwright.types import Array
+
+_FOLDS = 5  # by which the map is chosen where there are no validation queries
 
 
 class Choice(NamedTuple):
@@ -146,18 +148,27 @@ class MappedRanker(MappedScorer, Ranker):
         queries, held_out = self._training_queries(X, y, qid, group), self._validation_queries(valid)
         chosen = self._chosen_map(by, queries, held_out, progress)
         self.map_, self.setting_ = chosen.column_map(queries), chosen.told()
-        extra: dict[str, Any] = (
-            {} if progress is None or isinstance(ranker, LinearClosedFormRanker) else {"progress": progress}
-        )
-        if sample_weight is not None:
-            if isinstance(ranker, LinearClosedFormRanker) or not hasattr(ranker, "early_stopping"):
-                raise ParameterError(f"sample_weight: {type(ranker).__name__} does not weigh queries: leave it out")
-            extra["sample_weight"] = counting_weights(queries.judgments, sample_weight)
+        extra = self._extra(ranker, queries, sample_weight, progress)
         columns = self._mapped(queries, self.map_)
         on_valid = None if held_out is None else self._mapped(held_out, self.map_)
         self.ranker_ = self._to_train(ranker, columns, on_valid).fit(columns, valid=on_valid, **extra)
         self.alpha_ = self.ranker_.alpha_
         return self
+
+    def _extra(
+        self, ranker: LinearRanker, queries: AnyQueries, sample_weight: Any, progress: Tell | None
+    ) -> dict[str, Any]:
+        """What else the linear ranker is given: it may have no steps to tell of, or no weights of queries."""
+        takes = signature(ranker.fit).parameters
+        extra: dict[str, Any] = {}
+        if progress is not None and "progress" in takes:
+            extra["progress"] = progress
+        if sample_weight is not None:
+            if "sample_weight" not in takes:
+                raise ParameterError(f"sample_weight: {type(ranker).__name__} does not weigh queries: leave it out")
+            # A weight for each query: rows stand in another order where columns are made.
+            extra["sample_weight"] = counting_weights(queries.judgments, sample_weight)
+        return extra
 
     def _checked_fingerprints(self, valid: Queries) -> Fingerprints:
         """A missing value is filled in if there were any in training; else it is refused, as infinity is."""
@@ -182,18 +193,17 @@ class MappedRanker(MappedScorer, Ranker):
             raise ParameterError("measures: name the one that the map is to be chosen by")
         judge = Judge(measures, convention_of(self.convention))
         train, judged = self._some(queries), None if valid is None else self._some(valid)
-        best = []
-        for done, setting in enumerate(settings):
+        best: list[Array] = []
+        for done, setting in enumerate(settings, start=1):
             values, alphas = self._values(setting.column_map(queries), train, judged, judge)
-            estimates = judge.estimates(values)[measures[0]]
-            at = choose_by("best", estimates, lambda at: values[:, at, 0], -alphas, measures[0].lower_is_better)  # noqa: B023
-            self.choices_.append(Choice(setting.told(), float(alphas[at]), estimates[at]))
+            estimates = judge.estimates(values)
+            at = choose_alpha(alphas, values, estimates, "best")
+            self.choices_.append(Choice(setting.told(), float(alphas[at]), estimates[measures[0]][at]))
             best.append(values[:, at, 0])
             if progress is not None:
-                progress(Progress("choosing the map", done + 1, len(settings)))
-        estimates = [choice.estimate for choice in self.choices_]
-        chosen = choose_by("best", estimates, best.__getitem__, range(len(best)), measures[0].lower_is_better)
-        return settings[chosen]
+                progress(Progress("choosing the map", done, len(settings)))
+        of_settings = [choice.estimate for choice in self.choices_]
+        return settings[choose_by("best", of_settings, best.__getitem__, range(len(best)), measures[0].lower_is_better)]
 
     def _some(self, queries: AnyQueries) -> AnyQueries:
         """Evenly spaced queries that have about as many documents as the map is chosen on."""
@@ -248,9 +258,6 @@ class MappedRanker(MappedScorer, Ranker):
         if isinstance(by, Basis):
             return TermsModel.of(by.terms(weights, intercept), n_features=by.n_features, **told).with_memory_of(self)
         return MappedModel.of(by, weights, intercept, **told).with_memory_of(self)
-
-
-_FOLDS = 5
 
 
 def _informed(ranker: Any) -> Any:
