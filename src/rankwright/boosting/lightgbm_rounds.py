@@ -23,12 +23,14 @@ class LightGBMRounds(Rounds):
         watched: Queries | None,
     ) -> None:
         self._lightgbm = lightgbm = imported("lightgbm")
-        self._objective = objective
         self._grows_at_random = growth.query_share < 1 or growth.feature_share < 1
-        parameters = _parameters(objective, growth)
+        self._objective, parameters = objective, _parameters(objective, growth)
         weight = None if weights is None else np.repeat(weights, queries.sizes)
         options: dict[str, Any] = {"group": queries.sizes, "weight": weight, "params": parameters}
         data = lightgbm.Dataset(rows_of(queries), grades_of(queries, objective), **options)
+        if not _can_be_split(data, queries.n_features):
+            # A single leaf for all: LightGBM grows it by an objective of its own, but by no other.
+            self._objective = parameters["objective"] = "lambdarank"
         self._booster = lightgbm.Booster(parameters, data)
         self._watched_scores = np.zeros(0)
         self._watches = watched is not None
@@ -55,6 +57,12 @@ class LightGBMRounds(Rounds):
         """LightGBM's model file."""
         text: str = self._booster.model_to_string(num_iteration=n_trees)
         return text
+
+
+def _can_be_split(data: Any, n_features: int) -> bool:
+    """Whether some feature has two values that enough documents have."""
+    data.construct()
+    return any(data.feature_num_bin(feature) > 1 for feature in range(n_features))
 
 
 def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]:
