@@ -17,7 +17,7 @@ from rankwright.measures.measure import Measure
 __all__ = ["evaluation", "objective"]
 
 
-def objective(loss: str | Loss = "preorder", *, group: npt.ArrayLike | None = None) -> Objective:
+def objective(loss: str | Loss = "preorder", *, group: npt.ArrayLike | None = None) -> XGBoostObjective:
     """A loss as an objective of XGBoost: ``xgb.train(…, obj=objective("preorder"))``.
 
     ``loss`` is a loss of `rankwright.losses`, or the name of one, as `BoostedRanker` has them. Groups and weights of
@@ -32,7 +32,7 @@ def evaluation(
     *,
     convention: str | Convention = "default",
     group: npt.ArrayLike | None = None,
-) -> Evaluation:
+) -> XGBoostEvaluation:
     """A measure as XGBoost asks for it: ``xgb.train(…, custom_metric=…)``, ``XGBRanker(eval_metric=…)``.
 
     `XGBRanker` calls it query by query, counts 1 for a query with one document, and as of version 3.2 weighs queries by
