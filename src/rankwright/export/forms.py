@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rankwright.export.content import Content, linear_content, stumps_content
+from rankwright.export.trees import trees_content
 from rankwright.models.model import Model
 from rankwright.models.model_of import model_of, not_wanted
 
@@ -15,6 +16,7 @@ _WANTED = "model must be a fitted ranker that has a formula, stumps or trees, or
 _FORMS: tuple[tuple[Callable[[Model], Any], Callable[..., Content]], ...] = (
     (lambda model: model.formula(), linear_content),
     (lambda model: model.stumps(), stumps_content),
+    (lambda model: model.trees(), trees_content),
 )
 
 
