@@ -16,6 +16,12 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
+def needs_boosting():
+    """Go on where both libraries of trees are installed."""
+    for library in ("lightgbm", "xgboost"):
+        pytest.importorskip(library, reason=f"no {library}: pip install 'rankwright[{library}]'")
+
+
 def needs_dask():
     """Go on where Dask is installed."""
     pytest.importorskip("distributed", reason="no Dask: pip install 'rankwright[dask]'")

@@ -28,7 +28,7 @@ from rankwright.cli.main import main
 from rankwright.engines import ENGINES
 from rankwright.export import TARGETS
 from rankwright.solvers.linear_solvers import LINEAR_SOLVERS
-from tests.needed import needs_dask, needs_pyspark, needs_spark
+from tests.needed import needs_boosting, needs_dask, needs_pyspark, needs_spark
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -37,7 +37,7 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(rankwright.__path__, "rankwright.")),
 ]
 # Pages whose examples need other packages and programs.
-OF_EXTRAS = {"docs/clusters.md": (needs_dask, needs_spark)}
+OF_EXTRAS = {"docs/boosting.md": (needs_boosting,), "docs/clusters.md": (needs_dask, needs_spark)}
 SHOWN_AS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^`]*")

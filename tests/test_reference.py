@@ -19,6 +19,8 @@ MODULES = [
     "rankwright.theory.consistency",
     "rankwright.dask",
     "rankwright.spark",
+    "rankwright.lightgbm",
+    "rankwright.xgboost",
 ]
 OF_EXTRAS = {"rankwright.dask", "rankwright.spark"}
 

@@ -15,7 +15,7 @@ from rankwright.measures.measure import Measure
 __all__ = ["evaluation", "objective"]
 
 
-def objective(loss: str | Loss = "preorder", *, group: npt.ArrayLike | None = None) -> Objective:
+def objective(loss: str | Loss = "preorder", *, group: npt.ArrayLike | None = None) -> LightGBMObjective:
     """A loss as an objective of LightGBM: ``lgb.train({"objective": objective(…)}, …)``, ``LGBMRanker(objective=…)``.
 
     ``loss`` is a loss of `rankwright.losses`, or the name of one, as `BoostedRanker` has them. Groups and weights are
@@ -29,7 +29,7 @@ def evaluation(
     *,
     convention: str | Convention = "default",
     group: npt.ArrayLike | None = None,
-) -> Evaluation:
+) -> LightGBMEvaluation:
     """A measure as LightGBM asks for it: ``lgb.train(…, feval=evaluation("map"))``, ``fit(…, eval_metric=…)``.
 
     Queries that weigh more count for more. ``group`` is for `LGBMRegressor`, which has none.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from rankwright.boosting.callables import Evaluation, Given, Objective
 from rankwright.boosting.derivatives import Numbers32
+from rankwright.data.queries import Queries
 from rankwright.losses.loss import Loss
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
@@ -16,7 +17,7 @@ from rankwright.measures.measure import Measure
 __all__ = ["evaluation", "objective"]
 
 
-def objective(loss: str | Loss = "preorder", *, group: npt.ArrayLike | None = None) -> Objective:
+def objective(loss: str | Loss = "preorder", *, group: npt.ArrayLike | None = None) -> XGBoostObjective:
     """A loss as an objective of XGBoost: ``xgb.train(…, obj=objective("preorder"))``.
 
     ``loss`` is a loss of `rankwright.losses`, or the name of one, as `BoostedRanker` has them. Groups and weights of
@@ -31,10 +32,11 @@ def evaluation(
     *,
     convention: str | Convention = "default",
     group: npt.ArrayLike | None = None,
-) -> Evaluation:
+) -> XGBoostEvaluation:
     """A measure as XGBoost asks for it: ``xgb.train(…, custom_metric=…)``, ``XGBRanker(eval_metric=…)``.
 
-    `XGBRanker` calls it query by query, and counts 1 for a query with one document. ``group`` is for `XGBRegressor`.
+    `XGBRanker` calls it query by query, counts 1 for a query with one document, and as of version 3.2 weighs queries by
+    their documents. ``group`` is for `XGBRegressor`.
     Early stopping takes names that begin with "ndcg", "map" or "pre" for the better the higher; for other measures tell
     it by ``xgb.callback.EarlyStopping(…, maximize=True)``.
     """
@@ -58,8 +60,10 @@ class XGBoostEvaluation(Evaluation):
         """Name and mean, or for scikit-learn's interface the mean alone: without groups, that of one query."""
         if hasattr(second, "get_label"):
             return self.__name__, self.mean(first, _data_of(second))
-        group = np.array([len(first)]) if self.group is None else None
-        return self.mean(second, Given(np.asarray(first), group, sample_weight))
+        if self.group is not None:
+            return self.mean(second, Given(np.asarray(first), None, sample_weight))
+        # XGBRanker asks for one query after the other, on many threads: none of them comes again
+        return self.mean_on(Queries(None, first, group=[len(first)]).judgments, second, None)
 
 
 def _data_of(matrix: Any) -> Given:

@@ -48,7 +48,7 @@ def run_command_as_is(run):
     """The same, but linear rankers are trained on features as they are, as the library trains them by itself."""
 
     def run_as_is(command, *arguments):
-        is_linear = command == "select" or (command == "train" and "rankboost" not in arguments)
+        is_linear = command == "select" or (command == "train" and not {"rankboost", "boosted"} & set(arguments))
         return run(command, *arguments, *(("--scale", "none") if is_linear else ()))
 
     return run_as_is

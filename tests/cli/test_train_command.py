@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from functools import partial
 
 import numpy as np
@@ -20,7 +21,7 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = [name for name in RANKERS if name != "rankboost"]
+LINEAR = [name for name in RANKERS if name not in ("rankboost", "boosted")]
 ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
 
 
@@ -170,6 +171,36 @@ def test_rankboost_with_features_that_tell_nothing(run, files, out):
     assert len(rw.load_model(out).stump_weights_) == 0
 
 
+@pytest.mark.peers
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_boosted_trees(run, parts, files, out, library, monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "1")
+    arguments = ("--ranker", "boosted", "--loss", "order-preserving", "--library", library, "--trees", 20)
+    options = ("--leaves", 4, "--learning-rate", 0.3, "--patience", 5, "--measure", "map,ndcg@5", "--out", out)
+    ran = run("train", files[0], "--valid", files[1], *arguments, *options)
+    assert (ran.code, ran.err) == (0, "")
+    ranker = rw.BoostedRanker("order-preserving", library, n_trees=20, leaves=4, learning_rate=0.3, patience=5)
+    ranker.set_params(measures="map, ndcg@5").fit(parts[0], valid=parts[1])
+    model = rw.load_model(out)
+    assert (model.ranker_, model.library_) == ("BoostedRanker", library)
+    np.testing.assert_array_equal(model.predict(parts[1]), ranker.predict(parts[1]))
+    assert f"order-preserving, by {library}" in ran.out
+    assert re.search(rf"trees +{ranker.n_trees_}, chosen from {len(ranker.path_)}", ran.out)
+    for measure, values in ranker.path_.valid.items():
+        mean, error = values[ranker.n_trees_ - 1]
+        assert re.search(rf"{measure} +{mean:.4f} ± {error:.4f} \(standard error\) on the validation queries", ran.out)
+    told = json.loads(run("train", files[0], *arguments, "--out", out, "--json").out)
+    assert (told["trees"], told["library"], told["judged_on"]) == (20, library, None)
+
+
+def test_a_library_of_trees_that_is_not_installed(run, files, out, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    ran = run("train", files[0], "--ranker", "boosted", "--library", "xgboost", "--out", out)
+    assert ran.code == 2
+    assert "pip install 'rankwright[xgboost]'" in ran.err
+    assert not out.exists()
+
+
 def test_ranksvm_is_the_default_and_auto_its_own_grid(run, parts, files, out):
     assert run("train", files[0], "--valid", files[1], "--out", out).code == 0
     model = rw.load_model(out)
@@ -261,14 +292,20 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--standardize", "dcg"), "order-preserving"),
         ("ranksvm", ("--cutoff", "5"), "order-preserving"),
         ("regression", ("--normalize",), "order-preserving"),
-        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm, order-preserving and boosted"),
         ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
         ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
         ("rankrls", ("--max-iter", "3"), "ranksvm, order-preserving and structured"),
         ("rankrls", ("--weights", "unit"), "ranksvm and rankboost"),
         ("ranksvm", ("--rounds", "3"), "rankboost"),
         ("regression", ("--thresholds", "3"), "rankboost"),
-        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost"),
+        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost and boosted"),
+        ("rankboost", ("--trees", "3"), "boosted"),
+        ("ranksvm", ("--library", "xgboost"), "boosted"),
+        ("structured", ("--leaves", "3"), "boosted"),
+        ("regression", ("--learning-rate", "0.1"), "boosted"),
+        ("boosted", ("--rounds", "3"), "rankboost"),
+        ("boosted", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--rule", "best"), ALL_WITH_ALPHA),
         ("rankboost", ("--tol", "0.1"), "ranksvm, order-preserving and structured"),
@@ -277,7 +314,7 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--bound", "tight"), "structured"),
         ("order-preserving", ("--position-weights", "1,0.5"), "structured"),
         ("rankboost", ("--rescale", "slack"), "structured"),
-        ("structured", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("structured", ("--loss", "hinge"), "ranksvm, order-preserving and boosted"),
         ("structured", ("--cutoff", "5"), "order-preserving"),
     ],
 )

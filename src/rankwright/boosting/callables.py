@@ -111,10 +111,13 @@ class Evaluation:
     def mean(self, scores: Any, given: Given) -> float:
         """Over the queries that count, by their weights."""
         given = given if given.group is not None else given._replace(group=self.group)
-        judgments = self._prepared(given)
+        return self.mean_on(self._prepared(given), scores, given.weight)
+
+    def mean_on(self, judgments: Judgments, scores: Any, weight: npt.ArrayLike | None) -> float:
+        """The same on judgments."""
         values = measure_values(np.asarray(scores, np.float64), judgments, [self.measure], self.convention)
         of_queries = values[self.measure]
-        weights = counting_weights(judgments, given.weight)
+        weights = counting_weights(judgments, weight)
         counts = ~np.isnan(of_queries) & (weights > 0)
         return float(np.average(of_queries[counts], weights=weights[counts])) if counts.any() else float("nan")
 

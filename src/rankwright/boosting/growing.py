@@ -65,8 +65,8 @@ class Rounds(ABC):
         """The scores of the rows that are watched."""
 
     @abstractmethod
-    def text(self, n_trees: int) -> str:
-        """The first trees, in the library's own format."""
+    def text(self, n_rounds: int) -> str:
+        """The trees of the first rounds, in the library's own format."""
 
 
 def rows_of(queries: Queries) -> Any:

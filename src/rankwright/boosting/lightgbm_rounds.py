@@ -22,16 +22,18 @@ class LightGBMRounds(Rounds):
         growth: Growth,
         watched: Queries | None,
     ) -> None:
-        self._lightgbm = lightgbm = imported("lightgbm")
-        self._objective = objective
+        lightgbm = imported("lightgbm")
         self._grows_at_random = growth.query_share < 1 or growth.feature_share < 1
-        parameters = _parameters(objective, growth)
+        self._objective, parameters = objective, _parameters(objective, growth)
         weight = None if weights is None else np.repeat(weights, queries.sizes)
         options: dict[str, Any] = {"group": queries.sizes, "weight": weight, "params": parameters}
         data = lightgbm.Dataset(rows_of(queries), grades_of(queries, objective), **options)
+        if not _can_be_split(data, queries.n_features):
+            # A single leaf for all: LightGBM grows it by an objective of its own, but by no other.
+            self._objective = parameters["objective"] = "lambdarank"
         self._booster = lightgbm.Booster(parameters, data)
         self._watched_scores = np.zeros(0)
-        self._watches = watched is not None
+        self._trees_after: list[int] = []
         if watched is not None:
             rows, grades = rows_of(watched), np.zeros(watched.n_documents)
             self._booster.add_valid(data.create_valid(rows, grades, group=watched.sizes), "watched")
@@ -40,6 +42,7 @@ class LightGBMRounds(Rounds):
         """One more tree; LightGBM tells if no leaf could be parted."""
         own = None if isinstance(self._objective, str) else self._objective
         is_bare = self._booster.update(fobj=None if own is None else lambda scores, _: own.at(scores))
+        self._trees_after.append(self._booster.num_trees())  # one that is bare is dropped, if it is not the first
         return not is_bare or self._grows_at_random
 
     def watched_scores(self) -> Array:
@@ -51,10 +54,16 @@ class LightGBMRounds(Rounds):
         self._watched_scores = scores
         return "scores", 0.0, True
 
-    def text(self, n_trees: int) -> str:
+    def text(self, n_rounds: int) -> str:
         """LightGBM's model file."""
-        text: str = self._booster.model_to_string(num_iteration=n_trees)
+        text: str = self._booster.model_to_string(num_iteration=self._trees_after[n_rounds - 1])
         return text
+
+
+def _can_be_split(data: Any, n_features: int) -> bool:
+    """Whether some feature has two values that enough documents have."""
+    data.construct()
+    return any(data.feature_num_bin(feature) > 1 for feature in range(n_features))
 
 
 def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class XGBoostRounds(Rounds):
         growth: Growth,
         watched: Queries | None,
     ) -> None:
-        self._xgboost = xgboost = imported("xgboost")
+        xgboost = imported("xgboost")
         self._objective, self._n_added = objective, 0
         self._data = _matrix(xgboost, queries, grades_of(queries, objective), growth.threads)
         if weights is not None and isinstance(objective, str):
@@ -50,9 +50,9 @@ class XGBoostRounds(Rounds):
         scores: Array = self._booster.predict(self._watched, output_margin=True).astype(np.float64)
         return scores
 
-    def text(self, n_trees: int) -> str:
+    def text(self, n_rounds: int) -> str:
         """XGBoost's model file in JSON."""
-        raw: bytes = self._booster[:n_trees].save_raw("json")
+        raw: bytes = self._booster[:n_rounds].save_raw("json")
         return bytes(raw).decode()
 
 
