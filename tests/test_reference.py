@@ -19,8 +19,9 @@ MODULES = [
     "rankwright.theory.consistency",
     "rankwright.dask",
     "rankwright.spark",
+    "rankwright.torch",
 ]
-OF_EXTRAS = {"rankwright.dask", "rankwright.spark"}
+OF_EXTRAS = {"rankwright.dask", "rankwright.spark", "rankwright.torch"}
 
 
 def names_listed() -> Counter[str]:
