@@ -25,7 +25,7 @@ RANKERS = {
 
 # Options whose parameters have another name.
 _PARAMETERS = {"max_features": "n_features", "rounds": "n_rounds", "thresholds": "n_thresholds"}
-_COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience", "epochs")
+_COUNTS = ("cutoff", "max_features", "max_iter", "rounds", "thresholds", "patience", "epochs", "members")
 
 
 def ranker_options(
@@ -82,6 +82,7 @@ def ranker_options(
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
     hidden: str | None = option("LIST", "neural: widths of the hidden layers, such as 64,32; 0 for none."),
     epochs: int | None = option("N", "neural: how often each query is trained on."),
+    members: int | None = option("N", "neural: how many networks to train and take the mean of; default 1."),
     learning_rate: float | None = option("X", "neural: the greatest learning rate."),
     dropout: float | None = option("X", "neural: the share of hidden outputs that are dropped in a training step."),
     patience: int | None = option(
