@@ -78,8 +78,8 @@ class NeuralRanker(NetworkScorer, Ranker):
     r"""A network of fully connected layers whose loss is any of `rankwright.losses`; needs ``rankwright[torch]``.
 
     Batches are whole queries. The learning rate rises and falls once over all epochs (one cycle), the optimiser is
-    AdamW, and the weights of the epoch that ranks held-out queries best are kept. The same data, parameters and number
-    of threads of PyTorch give the same weights. A trained network scores without PyTorch.
+    AdamW, and the weights of the epoch that ranks held-out queries best are kept. It trains on one thread, and the same
+    data and parameters give the same weights. A trained network scores without PyTorch.
 
     Parameters
     ----------
@@ -128,17 +128,17 @@ class NeuralRanker(NetworkScorer, Ranker):
 
     def __init__(
         self,
-        hidden: tuple[int, ...] = (64, 32),
+        hidden: tuple[int, ...] = (128, 64, 32),
         *,
         loss: str | Loss = "order-preserving",
         activation: str = "silu",
         scaling: ScalingName = "log",
         missing: MissingName = "mean",
         dropout: float = 0.0,
-        weight_decay: float = 0.01,
+        weight_decay: float = 0.3,
         learning_rate: float = 0.003,
         batch_size: int = 8,
-        epochs: int = 20,
+        epochs: int = 10,
         members: int = 1,
         held_out: float = 0.1,
         patience: int | None = None,
