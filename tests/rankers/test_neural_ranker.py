@@ -186,11 +186,19 @@ def test_rankings_and_graphs():
     loss = OrderPreservingLoss(standardize="zero-one")
     ranker = small(loss=loss, measures="kendalltau", epochs=10, learning_rate=0.05).fit(ranked)
     assert ranker.score(ranked) > 0.5
-    first = np.arange(0, 360, 12)
-    graph = rw.Queries(queries.X, rw.PreferenceGraph(360, first, first + 1), queries.qid)
-    fitted = small(loss="preorder", measures="wpd", epochs=30, learning_rate=0.05).fit(graph)
-    scores = fitted.predict(graph)
-    assert (scores[first] > scores[first + 1]).mean() > 0.8
+    fitted = small(loss="preorder", measures="wpd", epochs=30, learning_rate=0.05).fit(graphs(0))
+    unseen = graphs(1)
+    scores, edges = fitted.predict(unseen), unseen.supervision
+    assert (scores[edges.preferred] > scores[edges.other]).mean() > 0.8
+
+
+def graphs(seed):
+    """In each query, one edge from the document with more of the first feature to its neighbour."""
+    queries = curved(seed, n_queries=60)
+    one = np.arange(0, queries.n_documents, 12)
+    is_more = queries.X[one, 0] > queries.X[one + 1, 0]
+    preferred, other = np.where(is_more, one, one + 1), np.where(is_more, one + 1, one)
+    return rw.Queries(queries.X, rw.PreferenceGraph(queries.n_documents, preferred, other), queries.qid)
 
 
 def test_progress_is_told():
