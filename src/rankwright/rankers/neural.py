@@ -101,8 +101,8 @@ class NeuralRanker(NetworkScorer, Ranker):
     batch_size : queries in a step
     epochs : how often each query is seen
     members : int
-        How many networks are trained, from other first weights each; the score is the mean of theirs. On small data a
-        few are steadier than one, and better.
+        How many networks are trained, from other first weights each; the score is the mean of theirs, and depends less
+        on the seed.
     held_out : share of the training queries
         Where ``fit`` is given no validation queries, these judge epochs, and are not trained on; 0 for none, and the
         last epoch is kept. With fewer than 10 of them, none are held out.
