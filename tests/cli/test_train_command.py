@@ -20,7 +20,7 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = [name for name in RANKERS if name != "rankboost"]
+LINEAR = [name for name in RANKERS if name not in ("rankboost", "neural")]
 ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
 
 
@@ -261,14 +261,17 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--standardize", "dcg"), "order-preserving"),
         ("ranksvm", ("--cutoff", "5"), "order-preserving"),
         ("regression", ("--normalize",), "order-preserving"),
-        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm, order-preserving and neural"),
         ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
         ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
         ("rankrls", ("--max-iter", "3"), "ranksvm, order-preserving and structured"),
         ("rankrls", ("--weights", "unit"), "ranksvm and rankboost"),
         ("ranksvm", ("--rounds", "3"), "rankboost"),
         ("regression", ("--thresholds", "3"), "rankboost"),
-        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost"),
+        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost and neural"),
+        ("ranksvm", ("--hidden", "8,4"), "neural"),
+        ("rankboost", ("--epochs", "3"), "neural"),
+        ("neural", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--rule", "best"), ALL_WITH_ALPHA),
         ("rankboost", ("--tol", "0.1"), "ranksvm, order-preserving and structured"),
@@ -277,7 +280,7 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--bound", "tight"), "structured"),
         ("order-preserving", ("--position-weights", "1,0.5"), "structured"),
         ("rankboost", ("--rescale", "slack"), "structured"),
-        ("structured", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("structured", ("--loss", "hinge"), "ranksvm, order-preserving and neural"),
         ("structured", ("--cutoff", "5"), "order-preserving"),
     ],
 )

@@ -298,7 +298,7 @@ def test_files_of_another_kind(path, text, told):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"version": 4}, "made by a newer Rankwright"),
+        ({"version": 5}, "made by a newer Rankwright"),
         ({"version": 0}, "version must be"),
         ({"version": True}, "version must be a whole number of at least 1, not true"),
         ({"version": "1"}, "version must be"),

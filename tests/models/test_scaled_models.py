@@ -82,7 +82,7 @@ def test_models_without_a_scaler_stay_version_1(queries, path):
         ({"standardisation": [[1, 0.0, True]]}, "entry 1: the scale must be a number"),
         ({"standardisation": [[1, 0.0, 1.0], [1, 0.0, 1.0]]}, "entry 2: feature 1 is listed already"),
         ({"version": 1}, "there is no field 'standardisation' in a model file of version 1"),
-        ({"version": 4}, "made by a newer Rankwright"),
+        ({"version": 5}, "made by a newer Rankwright"),
     ],
 )
 def test_a_file_that_was_tampered_with_is_refused(queries, path, changes, problem):

@@ -121,9 +121,7 @@ def ranker_class(name: str) -> Any:
 
 def is_linear(ranker: str) -> bool:
     """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
-    from rankwright.models.linear_model import LinearScorer
-
-    return issubclass(ranker_class(ranker), LinearScorer)
+    return {"missing", "alpha"} <= _parameters_of(ranker)
 
 
 def ranker_parameters(
