@@ -14,7 +14,9 @@ PARAMETERS = {"hidden": (8, 4), "epochs": 3, "members": 2, "measures": "map, ndc
 
 @pytest.fixture(name="parts")
 def drawn_parts():
-    queries = rw.datasets.make_queries(n_queries=50, documents=8, n_features=5, n_informative=3, seed=2).queries
+    queries = rw.datasets.make_queries(
+        n_queries=50, documents=8, n_features=5, n_informative=3, n_correlated=2, seed=2
+    ).queries
     return queries[:30], queries[30:]
 
 
