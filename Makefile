@@ -1,7 +1,7 @@
 # Everything runs in a virtual environment of its own, in .venv. Targets:
 #   make demo         install, and run the main job on a built-in collection
 #   make test         install what the tests need, and run them
-#   make test-extras  the tests against other tools (LightGBM, XGBoost, pytrec_eval, ir_measures, ranx, ONNX Runtime, DuckDB), and those on Dask and Spark
+#   make test-extras  the tests against other tools (LightGBM, XGBoost, pytrec_eval, ir_measures, ranx, ONNX Runtime, DuckDB), and those on Dask, Spark and PyTorch
 #   make fuzz         broken files and awkward arrays at random, for FUZZ_SECONDS (300); FUZZ_SEED repeats a run
 #   make docs         build the documentation into site/
 #   make lint         ruff and mypy

@@ -27,6 +27,11 @@ def needs_dask():
     pytest.importorskip("distributed", reason="no Dask: pip install 'rankwright[dask]'")
 
 
+def needs_torch():
+    """Go on where PyTorch is installed."""
+    pytest.importorskip("torch", reason="no PyTorch: pip install 'rankwright[torch]'")
+
+
 def needs_pyspark():
     """Go on where PySpark is installed, which is enough to import it."""
     pytest.importorskip("pyspark", reason="no PySpark: pip install 'rankwright[spark]'")

@@ -28,7 +28,7 @@ from rankwright.cli.main import main
 from rankwright.engines import ENGINES
 from rankwright.export import TARGETS
 from rankwright.solvers.linear_solvers import LINEAR_SOLVERS
-from tests.needed import needs_boosting, needs_dask, needs_pyspark, needs_spark
+from tests.needed import needs_boosting, needs_dask, needs_pyspark, needs_spark, needs_torch
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -37,7 +37,11 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(rankwright.__path__, "rankwright.")),
 ]
 # Pages whose examples need other packages and programs.
-OF_EXTRAS = {"docs/boosting.md": (needs_boosting,), "docs/clusters.md": (needs_dask, needs_spark)}
+OF_EXTRAS = {
+    "docs/boosting.md": (needs_boosting,),
+    "docs/clusters.md": (needs_dask, needs_spark),
+    "docs/pytorch.md": (needs_torch,),
+}
 SHOWN_AS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^`]*")
@@ -216,6 +220,8 @@ def test_doctests_of_module(name, tmp_path, monkeypatch):
         needs_dask()
     if name.startswith("rankwright.spark"):
         needs_pyspark()
+    if name.startswith("rankwright.torch"):
+        needs_torch()
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 

@@ -21,8 +21,9 @@ MODULES = [
     "rankwright.spark",
     "rankwright.lightgbm",
     "rankwright.xgboost",
+    "rankwright.torch",
 ]
-OF_EXTRAS = {"rankwright.dask", "rankwright.spark"}
+OF_EXTRAS = {"rankwright.dask", "rankwright.spark", "rankwright.torch"}
 
 
 def names_listed() -> Counter[str]:

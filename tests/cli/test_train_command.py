@@ -21,7 +21,7 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = [name for name in RANKERS if name not in ("rankboost", "boosted")]
+LINEAR = [name for name in RANKERS if name not in ("rankboost", "boosted", "neural")]
 ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
 
 
@@ -292,20 +292,23 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--standardize", "dcg"), "order-preserving"),
         ("ranksvm", ("--cutoff", "5"), "order-preserving"),
         ("regression", ("--normalize",), "order-preserving"),
-        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm, order-preserving and boosted"),
+        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm, order-preserving, neural and boosted"),
         ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
         ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
         ("rankrls", ("--max-iter", "3"), "ranksvm, order-preserving and structured"),
         ("rankrls", ("--weights", "unit"), "ranksvm and rankboost"),
         ("ranksvm", ("--rounds", "3"), "rankboost"),
         ("regression", ("--thresholds", "3"), "rankboost"),
-        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost and boosted"),
+        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost, neural and boosted"),
         ("rankboost", ("--trees", "3"), "boosted"),
         ("ranksvm", ("--library", "xgboost"), "boosted"),
         ("structured", ("--leaves", "3"), "boosted"),
-        ("regression", ("--learning-rate", "0.1"), "boosted"),
+        ("regression", ("--learning-rate", "0.1"), "neural and boosted"),
         ("boosted", ("--rounds", "3"), "rankboost"),
         ("boosted", ("--alpha", "1"), ALL_WITH_ALPHA),
+        ("ranksvm", ("--hidden", "8,4"), "neural"),
+        ("rankboost", ("--epochs", "3"), "neural"),
+        ("neural", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--rule", "best"), ALL_WITH_ALPHA),
         ("rankboost", ("--tol", "0.1"), "ranksvm, order-preserving and structured"),
@@ -314,7 +317,7 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--bound", "tight"), "structured"),
         ("order-preserving", ("--position-weights", "1,0.5"), "structured"),
         ("rankboost", ("--rescale", "slack"), "structured"),
-        ("structured", ("--loss", "hinge"), "ranksvm, order-preserving and boosted"),
+        ("structured", ("--loss", "hinge"), "ranksvm, order-preserving, neural and boosted"),
         ("structured", ("--cutoff", "5"), "order-preserving"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import rankwright as rw
-from rankwright.models.network import Layer, Network
+from rankwright.models.network import Layer, Network, mean_of_networks
 from rankwright.models.network_model import NetworkModel
 from rankwright.preparation.missing import Filling
 from rankwright.preparation.transforms import Log, Quantile
@@ -104,6 +105,17 @@ def test_scores_are_those_of_a_forward_pass(case, layout, tmp_path):
     np.testing.assert_array_equal(read.predict(queries), model.predict(queries))  # the same bits
     assert read.used_features().tolist() == [0, 1, 3]
     assert json.loads((tmp_path / "model.json").read_text())["version"] == 4
+
+
+@pytest.mark.parametrize("hidden", [(), (5,), (5, 3, 2)])
+def test_the_mean_of_networks_is_a_network(hidden):
+    nets = [network("tanh", seed=seed, hidden=hidden) for seed in range(3)]
+    same = [replace(net, filling=nets[0].filling) for net in nets]
+    mean = replace(same[0], layers=mean_of_networks([net.layers for net in same]))
+    x, _ = documents()
+    expected = np.mean([net.scores(x, None) for net in same], axis=0)
+    np.testing.assert_allclose(mean.scores(x, None), expected, rtol=1e-12, atol=1e-12)
+    assert mean_of_networks([nets[0].layers]) == nets[0].layers
 
 
 def test_many_rows_are_scored_block_by_block():

@@ -56,7 +56,8 @@ def test_it_learns_what_no_linear_ranker_can():
 def test_every_loss_trains(loss):
     train, test = curved(0), curved(1)
     ranker = small(loss=loss, hidden=(16,), epochs=10, learning_rate=0.01).fit(train)
-    assert ranker.path_.losses[-1] < ranker.path_.losses[0]
+    (path,) = ranker.paths_
+    assert path.losses[-1] < path.losses[0]
     assert ranker.score(test) > rw.evaluate(np.zeros(test.n_documents), test, "ndcg@10").means[rw.nDCG @ 10] + 0.05
 
 
@@ -85,35 +86,51 @@ def test_the_folded_network_is_the_one_that_was_trained(scaling):
     queries = rw.Queries(x, y, qid)
     valid = rw.Queries(*dirty(1))
     ranker = small(scaling=scaling, measures="ndcg@10, map").fit(queries, valid=valid)
-    for measure, told in ranker.path_.valid.items():
-        value = rw.evaluate(ranker, valid, measure).means[measure]
-        assert value == pytest.approx(told[ranker.n_epochs_ - 1].mean, abs=1e-3)
+    (path,) = ranker.paths_
+    for measure, told in ranker.valid_.items():
+        assert told == path.valid[measure][path.kept - 1]
+        assert rw.evaluate(ranker, valid, measure).means[measure] == pytest.approx(told.mean, abs=1e-3)
 
 
 def test_the_best_epoch_is_kept():
     train, valid = curved(0), curved(1)
     ranker = rw.NeuralRanker((32,), epochs=12, learning_rate=0.05, measures="map").fit(train, valid=valid)
-    (told,) = ranker.path_.valid.values()
-    assert ranker.n_epochs_ == 1 + int(np.argmax([value.mean for value in told]))
-    assert len(ranker.path_) == 12
+    (path,) = ranker.paths_
+    (told,) = path.valid.values()
+    assert path.kept == 1 + int(np.argmax([value.mean for value in told]))
+    assert len(path) == 12
     assert ranker.score(valid) == pytest.approx(max(value.mean for value in told), abs=1e-6)
-    frame = ranker.path_.to_frame()
+    frame = path.to_frame()
     assert list(frame.columns) == ["epoch", "loss", "valid AP", "valid AP standard error"]
 
 
 def test_patience_ends_training():
     train, valid = curved(0), curved(1)
     ranker = rw.NeuralRanker((32,), epochs=60, learning_rate=0.05, patience=2).fit(train, valid=valid)
-    assert len(ranker.path_) == ranker.n_epochs_ + 2 < 60
+    (path,) = ranker.paths_
+    assert len(path) == path.kept + 2 < 60
 
 
 def test_queries_are_held_out_where_there_are_enough():
     ranker = small(held_out=0.2).fit(curved())
-    assert len(ranker.path_.valid[rw.nDCG @ 10]) == 3
+    assert len(ranker.paths_[0].valid[rw.nDCG @ 10]) == 3
     few = small(held_out=0.2).fit(curved(n_queries=20))
-    assert few.path_.valid == {}
-    assert few.n_epochs_ == 3
-    assert small(held_out=0).fit(curved()).path_.valid == {}
+    assert few.valid_ == few.paths_[0].valid == {}
+    assert few.paths_[0].kept == 3
+    assert small(held_out=0).fit(curved()).valid_ == {}
+
+
+@pytest.mark.parametrize("hidden", [(), (8,), (8, 6, 4)])
+def test_members_are_averaged(hidden):
+    train, valid = curved(0, n_queries=40), curved(1, n_queries=20)
+    told = []
+    ranker = small(hidden=hidden, members=3).fit(train, valid=valid, progress=told.append)
+    assert [one.done for one in told] == list(range(1, 10))
+    assert len(ranker.paths_) == 3
+    assert len({path.losses[0] for path in ranker.paths_}) == 3
+    assert [len(biases) for _, biases in ranker.network_.layers] == [*(3 * width for width in hidden), 1]
+    for measure, value in ranker.valid_.items():
+        assert rw.evaluate(ranker, valid, measure).means[measure] == pytest.approx(value.mean, abs=1e-3)
 
 
 def test_a_seed_decides_everything():
@@ -169,11 +186,19 @@ def test_rankings_and_graphs():
     loss = OrderPreservingLoss(standardize="zero-one")
     ranker = small(loss=loss, measures="kendalltau", epochs=10, learning_rate=0.05).fit(ranked)
     assert ranker.score(ranked) > 0.5
-    first = np.arange(0, 360, 12)
-    graph = rw.Queries(queries.X, rw.PreferenceGraph(360, first, first + 1), queries.qid)
-    fitted = small(loss="preorder", measures="wpd", epochs=30, learning_rate=0.05).fit(graph)
-    scores = fitted.predict(graph)
-    assert (scores[first] > scores[first + 1]).mean() > 0.8
+    fitted = small(loss="preorder", measures="wpd", epochs=30, learning_rate=0.05).fit(graphs(0))
+    unseen = graphs(1)
+    scores, edges = fitted.predict(unseen), unseen.supervision
+    assert (scores[edges.preferred] > scores[edges.other]).mean() > 0.8
+
+
+def graphs(seed):
+    """In each query, one edge from the document with more of the first feature to its neighbour."""
+    queries = curved(seed, n_queries=60)
+    one = np.arange(0, queries.n_documents, 12)
+    is_more = queries.X[one, 0] > queries.X[one + 1, 0]
+    preferred, other = np.where(is_more, one, one + 1), np.where(is_more, one + 1, one)
+    return rw.Queries(queries.X, rw.PreferenceGraph(queries.n_documents, preferred, other), queries.qid)
 
 
 def test_progress_is_told():

@@ -44,6 +44,7 @@ _COUNTS = (
     "epochs",
     "max_features",
     "max_iter",
+    "members",
     "patience",
     "rounds",
     "terms",
@@ -124,6 +125,7 @@ def ranker_options(
     ),
     hidden: str | None = option("LIST", "neural: widths of the hidden layers, such as 64,32; 0 for none."),
     epochs: int | None = option("N", "neural: how often each query is trained on."),
+    members: int | None = option("N", "neural: how many networks to train and take the mean of; default 1."),
     learning_rate: float | None = option(
         "X", "boosted: the part of each tree that counts; default 0.1. neural: the greatest learning rate."
     ),
@@ -147,9 +149,7 @@ def ranker_class(name: str) -> Any:
 
 def is_linear(ranker: str) -> bool:
     """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
-    from rankwright.models.linear_model import LinearScorer
-
-    return issubclass(ranker_class(ranker), LinearScorer)
+    return {"missing", "alpha"} <= _parameters_of(ranker)
 
 
 def ranker_parameters(

@@ -245,19 +245,30 @@ class NetworkReport(TrainingReport):
         return len(self.ranker.network_.used)
 
     def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
-        ranker = self.ranker
-        told = {measure: values[ranker.n_epochs_ - 1] for measure, values in ranker.path_.valid.items()}
-        judged_on = "valid" if ranker._seen_queries["valid"] else "held-out"
+        told = self.ranker.valid_
+        judged_on = "valid" if self.ranker._seen_queries["valid"] else "held-out"
         return (judged_on, told) if told else (None, {})
+
+    @property
+    def _epochs(self) -> list[int]:
+        """The epoch that each member was kept of."""
+        return [path.kept for path in self.ranker.paths_]
+
+    @property
+    def _losses(self) -> tuple[float, float]:
+        """The mean loss of a query in the first epoch, and in the one that was kept, over all members."""
+        paths = self.ranker.paths_
+        first, kept = sum(path.losses[0] for path in paths), sum(path.losses[path.kept - 1] for path in paths)
+        return float(first) / len(paths), float(kept) / len(paths)
 
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker
         widths = " → ".join(str(len(biases)) for _, biases in ranker.network_.layers)
-        tried = len(ranker.path_) if ranker.path_.valid else 1
+        tried = len(ranker.paths_[0]) if ranker.valid_ else 1
         return [
             ("layers", f"{len(ranker.network_.layers[0].weights)} → {widths}, {ranker.activation}"),
-            ("epochs", f"{ranker.n_epochs_:,}{_among(tried)}"),
-            ("loss", f"{ranker.loss_:.6g}, from {ranker.path_.losses[0]:.6g} in the first epoch"),
+            ("epochs", f"{', '.join(map(str, self._epochs))}{_among(tried)}"),
+            ("loss", f"{self._losses[1]:.6g}, from {self._losses[0]:.6g} in the first epoch"),
             ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} with a weight"),
         ]
 
@@ -265,9 +276,9 @@ class NetworkReport(TrainingReport):
         ranker = self.ranker
         return {
             "layers": [len(biases) for _, biases in ranker.network_.layers],
-            "epochs": ranker.n_epochs_,
-            "epochs_tried": len(ranker.path_),
-            "loss": ranker.loss_,
+            "epochs": self._epochs,
+            "epochs_tried": [len(path) for path in ranker.paths_],
+            "loss": self._losses[1],
             "features_used": self._features_used,
         }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 from scipy.special import expit
 
 from rankwright.errors import DataError
@@ -143,6 +144,26 @@ class Network:
         if missing is None:
             return np.zeros((len(values), len(self.indicated)))
         return missing[:, self.indicated].astype(np.float64)
+
+
+def mean_of_networks(members: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
+    """The layers of one network whose scores are the mean of those of several, which have the same widths.
+
+    Their hidden layers stand side by side: weights are blocks on a diagonal, and 0 elsewhere.
+    """
+    if len(members) == 1:
+        return tuple(members[0])
+    *hidden, last = zip(*members, strict=True)
+    layers = [
+        Layer(
+            np.hstack([one.weights for one in own]) if depth == 0 else block_diag(*(one.weights for one in own)),
+            np.concatenate([one.biases for one in own]),
+        )
+        for depth, own in enumerate(hidden)
+    ]
+    weights = [one.weights for one in last]
+    outputs = np.vstack(weights) / len(members) if hidden else np.mean(weights, axis=0)
+    return (*layers, Layer(outputs, np.mean([one.biases for one in last], axis=0)))
 
 
 def _needed(grouping: Grouping | None) -> Grouping:

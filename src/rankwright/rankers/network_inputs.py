@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +43,13 @@ class Scaling:
         low, high = ((extreme.toarray() if sp.issparse(x) else extreme) for extreme in (x.min(axis=0), x.max(axis=0)))
         return cls(by.mean_, by.scale_, np.ravel(high > low), False)
 
-    def folded(self, layers: list[tuple[Array, Array]], by: Preparation, activation: str) -> Network:
+    def folded(self, layers: Sequence[Layer], by: Preparation, activation: str) -> Network:
         """The network of features as they are, for layers that were trained on scaled columns."""
         (weights, biases), *others = layers
         first = np.where(self.varies[:, None], weights / self.scale[:, None], 0.0)
         if not self.within_query:
             biases = biases - self.mean @ first
-        folded = (Layer(first, biases), *(Layer(*layer) for layer in others))
+        folded = (Layer(first, biases), *others)
         return Network(by.transforms, by.filling, by.indicated, folded, activation, self.within_query)
 
 

@@ -20,7 +20,7 @@ from rankwright.losses.named import loss_of
 from rankwright.measures.conventions import Convention, convention_of
 from rankwright.measures.measure import Measure
 from rankwright.models.model import about
-from rankwright.models.network import ACTIVATIONS
+from rankwright.models.network import ACTIVATIONS, Layer, mean_of_networks
 from rankwright.models.network_model import NetworkModel, NetworkScorer
 from rankwright.preparation.heavy_tails import heavy_tailed, transforms_of
 from rankwright.preparation.missing import MISSING, MissingName
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rankwright.torch.training import Settings
 
 ScalingName = Literal["standard", "log", "quantile", "within-query"]
+ScoresOf = Callable[[NetworkInputs], Array]  # what a network that is being trained scores documents by
 SCALINGS: tuple[ScalingName, ...] = get_args(ScalingName)
 _INSTEAD = ("NeuralRanker", "RankSVM or another linear ranker")
 _LEAST_HELD_OUT = 10  # queries: fewer say nothing of an epoch
@@ -44,14 +45,16 @@ _LEAST_HELD_OUT = 10  # queries: fewer say nothing of an epoch
 
 @dataclass(frozen=True, eq=False)
 class TrainingPath:
-    """Every epoch that was trained: the mean loss of a query in it, and what measures say of it on held-out queries.
+    """Every epoch of a network: the mean loss of a query in it, and what measures say of it on held-out queries.
 
     Attributes
     ----------
+    kept : the epoch whose weights were kept, counted from 1
     losses : of each epoch, the mean over queries, each at the weights that its batch was given
     valid : of each measure, an Estimate after each epoch; empty if no queries were held out
     """
 
+    kept: int
     losses: Array
     valid: dict[Measure, list[Estimate]] = field(default_factory=dict)
 
@@ -75,8 +78,8 @@ class NeuralRanker(NetworkScorer, Ranker):
     r"""A network of fully connected layers whose loss is any of `rankwright.losses`; needs ``rankwright[torch]``.
 
     Batches are whole queries. The learning rate rises and falls once over all epochs (one cycle), the optimiser is
-    AdamW, and the weights of the epoch that ranks held-out queries best are kept. The same data, parameters and number
-    of threads of PyTorch give the same weights. A trained network scores without PyTorch.
+    AdamW, and the weights of the epoch that ranks held-out queries best are kept. It trains on one thread, and the same
+    data and parameters give the same weights. A trained network scores without PyTorch.
 
     Parameters
     ----------
@@ -97,6 +100,9 @@ class NeuralRanker(NetworkScorer, Ranker):
     learning_rate : the greatest of the cycle
     batch_size : queries in a step
     epochs : how often each query is seen
+    members : int
+        How many networks are trained, from other first weights each; the score is the mean of theirs, and depends less
+        on the seed.
     held_out : share of the training queries
         Where ``fit`` is given no validation queries, these judge epochs, and are not trained on; 0 for none, and the
         last epoch is kept. With fewer than 10 of them, none are held out.
@@ -111,9 +117,8 @@ class NeuralRanker(NetworkScorer, Ranker):
     Attributes
     ----------
     network_ : Network, what features go through
-    n_epochs_ : the epoch whose weights were kept
-    loss_ : the mean loss of a query in it
-    path_ : TrainingPath, every epoch
+    paths_ : a TrainingPath for each member: every epoch, and which one was kept
+    valid_ : of each measure, an Estimate on the held-out queries; empty if there were none
     n_features_in_, feature_names_in_
     """
 
@@ -123,17 +128,18 @@ class NeuralRanker(NetworkScorer, Ranker):
 
     def __init__(
         self,
-        hidden: tuple[int, ...] = (64, 32),
+        hidden: tuple[int, ...] = (128, 64, 32),
         *,
         loss: str | Loss = "order-preserving",
         activation: str = "silu",
         scaling: ScalingName = "log",
         missing: MissingName = "mean",
         dropout: float = 0.0,
-        weight_decay: float = 0.01,
+        weight_decay: float = 0.3,
         learning_rate: float = 0.003,
         batch_size: int = 8,
-        epochs: int = 20,
+        epochs: int = 10,
+        members: int = 1,
         held_out: float = 0.1,
         patience: int | None = None,
         measures: Any = "ndcg@10",
@@ -150,6 +156,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.epochs = epochs
+        self.members = members
         self.held_out = held_out
         self.patience = patience
         self.measures = measures
@@ -201,22 +208,29 @@ class NeuralRanker(NetworkScorer, Ranker):
         from rankwright.torch.training import trained_layers
 
         scaling = Scaling.of(queries, within_query=self.scaling == "within-query")
-        judge = _Judge(held_out, scaling, measures, convention_of(self.convention), self.patience)
+        inputs, judge = NetworkInputs(queries, scaling), None
+        if held_out is not None:
+            judge = _Judge(held_out, NetworkInputs(held_out, scaling), measures, convention_of(self.convention))
+        followers = [_Follower(judge, self.patience) for _ in range(self.members)]
+        seeds = np.random.SeedSequence(self.random_state).generate_state(self.members).tolist()
+        members: list[list[Layer]] = []
+        for follower, seed in zip(followers, seeds, strict=True):
 
-        def after_epoch(scores_of: Callable[[Any], Array], mean_loss: float) -> tuple[bool, bool]:
-            told = judge.hear(scores_of, mean_loss)
-            if progress is not None:
-                progress(Progress("training", len(judge.losses), self.epochs))
-            return told
+            def after_epoch(scores_of: ScoresOf, mean_loss: float, follower: _Follower = follower) -> tuple[bool, bool]:
+                told = follower.hear(scores_of, mean_loss)
+                if progress is not None:
+                    done = len(members) * self.epochs + len(follower.losses)
+                    progress(Progress("training", done, self.members * self.epochs))
+                return told
 
-        layers = trained_layers(
-            NetworkInputs(queries, scaling), queries.judgments, loss, weights, self._settings(), after_epoch
-        )
-        self.network_ = scaling.folded(layers, self.preparation_, self.activation)
-        self.path_, self.n_epochs_ = TrainingPath(np.array(judge.losses), judge.told), judge.best
-        self.loss_ = judge.losses[judge.best - 1]
+            layers = trained_layers(inputs, queries.judgments, loss, weights, self._settings(seed), after_epoch)
+            members.append([Layer(*layer) for layer in layers])
+        self.network_ = scaling.folded(mean_of_networks(members), self.preparation_, self.activation)
+        self.paths_ = tuple(follower.path() for follower in followers)
+        scores = np.mean([follower.scores for follower in followers], axis=0)
+        self.valid_ = {} if judge is None else judge.estimates(scores)
 
-    def _settings(self) -> Settings:
+    def _settings(self, seed: int) -> Settings:
         from rankwright.torch.training import Settings
 
         return Settings(
@@ -227,7 +241,7 @@ class NeuralRanker(NetworkScorer, Ranker):
             float(self.weight_decay),
             int(self.batch_size),
             int(self.epochs),
-            int(self.random_state),
+            seed,
         )
 
     def _check_parameters(self) -> None:
@@ -246,7 +260,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         check_number("weight_decay", self.weight_decay, 0)
         check_positive("learning_rate", self.learning_rate)
         check_number("held_out", self.held_out, 0, 0.9)
-        for name, least in (("batch_size", 1), ("epochs", 1), ("random_state", 0)):
+        for name, least in (("batch_size", 1), ("epochs", 1), ("members", 1), ("random_state", 0)):
             check_whole(name, getattr(self, name), least)
         if self.patience is not None:
             check_whole("patience", self.patience, 1, or_else="None")
@@ -282,36 +296,50 @@ class NeuralRanker(NetworkScorer, Ranker):
 
 
 class _Judge:
-    """Scores held-out queries after each epoch, and remembers what measures said; without any, the last is the best."""
+    """What measures say of scores of held-out queries."""
 
     def __init__(
-        self,
-        queries: Queries | None,
-        scaling: Scaling,
-        measures: tuple[Measure, ...],
-        convention: Convention,
-        patience: int | None,
+        self, queries: Queries, inputs: NetworkInputs, measures: tuple[Measure, ...], convention: Convention
     ) -> None:
-        self._queries, self._measures, self._convention, self._patience = queries, measures, convention, patience
-        self._inputs = None if queries is None else NetworkInputs(queries, scaling)
-        self.losses: list[float] = []
-        self.told: dict[Measure, list[Estimate]] = {} if queries is None else {measure: [] for measure in measures}
+        self.inputs, self.measures = inputs, measures
+        self._judgments, self._convention = queries.judgments, convention
 
-    def hear(self, scores_of: Callable[[Any], Array], mean_loss: float) -> tuple[bool, bool]:
+    def estimates(self, scores: Array) -> dict[Measure, Estimate]:
+        """Of each measure."""
+        found = measure_values(scores, self._judgments, self.measures, self._convention)
+        return {measure: estimate_of(of_queries) for measure, of_queries in found.items()}
+
+
+class _Follower:
+    """Hears of the epochs of a network, and tells which one to keep: without held-out queries, the last."""
+
+    def __init__(self, judge: _Judge | None, patience: int | None) -> None:
+        self._judge, self._patience = judge, patience
+        self._valid: dict[Measure, list[Estimate]] = {} if judge is None else {one: [] for one in judge.measures}
+        self.losses: list[float] = []
+        self.scores: Array = np.zeros(0)  # of the held-out queries, by the epoch that is kept
+
+    def hear(self, scores_of: ScoresOf, mean_loss: float) -> tuple[bool, bool]:
         """One more epoch: whether it is the best so far, and whether to stop."""
         self.losses.append(mean_loss)
-        if self._queries is None:
+        if self._judge is None:
             return True, False
-        found = measure_values(scores_of(self._inputs), self._queries.judgments, self._measures, self._convention)
-        for measure, of_queries in found.items():
-            self.told[measure].append(estimate_of(of_queries))
-        has_waited = self._patience is not None and len(self.losses) - self.best >= self._patience
-        return self.best == len(self.losses), has_waited
+        scores = scores_of(self._judge.inputs)
+        for measure, estimate in self._judge.estimates(scores).items():
+            self._valid[measure].append(estimate)
+        is_best = self._best == len(self.losses)
+        if is_best:
+            self.scores = scores
+        return is_best, self._patience is not None and len(self.losses) - self._best >= self._patience
+
+    def path(self) -> TrainingPath:
+        """All epochs."""
+        return TrainingPath(self._best, np.array(self.losses), self._valid)
 
     @property
-    def best(self) -> int:
+    def _best(self) -> int:
         """The epoch with the best first measure, the first of equals, counted from 1."""
-        if self._queries is None:
+        if self._judge is None:
             return len(self.losses)
-        deciding = self._measures[0]
-        return first_best(self.told[deciding], deciding.lower_is_better) + 1
+        deciding = self._judge.measures[0]
+        return first_best(self._valid[deciding], deciding.lower_is_better) + 1

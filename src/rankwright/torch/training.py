@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -55,7 +56,7 @@ def trained_layers(
 
     ``inputs`` has a row for each document of ``judgments``, and ``of_query`` a weight for each query.
     """
-    with torch.random.fork_rng(devices=[]):  # nobody else's random numbers change
+    with _one_thread(), torch.random.fork_rng(devices=[]):  # nobody else's random numbers change
         torch.manual_seed(settings.seed)
         network = _network(inputs.shape[1], settings)
         kept = _copied(network)
@@ -66,6 +67,17 @@ def trained_layers(
             if is_last:
                 break
     return kept
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Batches are so small that threads would mostly wait for each other; and results do not depend on their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _network(n_inputs: int, settings: Settings) -> torch.nn.Sequential:
