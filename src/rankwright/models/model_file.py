@@ -36,7 +36,7 @@ def save_model(
 
     Parameters
     ----------
-    ranker : a fitted linear ranker, such as RankRLS or RankSVM, or RankBoost, or a model that was read from a file
+    ranker : a fitted linear ranker, such as RankRLS or RankSVM, RankBoost, one with a kernel, or a model that was read
         Or a fitted scikit-learn Pipeline that ends in a linear ranker, behind scalers (StandardScaler, MinMaxScaler,
         RobustScaler, MaxAbsScaler, GlobalStandardScaler) and SimpleImputer: these are folded into the weights.
     path : path
@@ -110,7 +110,8 @@ def _field_text(value: Any, *, by_line: bool) -> str:
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file; a :class:`ParseError` names the file and what is wrong with it.
 
-    A file of `RankBoost` is read as a `StumpModel`, all others as a `LinearModel`.
+    A file of `RankBoost` is read as a `StumpModel`, one of a ranker with a kernel as a `KernelModel`, and those of linear
+    rankers as a `LinearModel`.
 
     >>> import rankwright as rw
     >>> queries = rw.datasets.make_queries(n_queries=20, seed=0).queries
