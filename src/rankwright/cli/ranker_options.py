@@ -20,6 +20,8 @@ RANKERS = {
     "regression": "RegressionRanker",
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
+    "kernel-rankrls": "KernelRankRLS",
+    "kernel-structured": "KernelStructuredRanker",
 }
 
 # Options whose parameters have another name.
@@ -78,6 +80,13 @@ def ranker_options(
     ),
     rounds: int | None = option("N", "rankboost: most rounds; default 300."),
     thresholds: int | None = option("N", "rankboost: the largest number of thresholds per feature; by default 255."),
+    kernel: str | None = option(
+        "NAME", "kernel-rankrls, kernel-structured: rbf (the default), poly, laplacian, cosine or linear."
+    ),
+    gamma: float | None = option(
+        "X", "kernel-rankrls, kernel-structured: γ of the kernel; by default 1 / number of features."
+    ),
+    degree: float | None = option("D", "kernel-rankrls, kernel-structured: degree of the kernel poly; 3 by default."),
     patience: int | None = option("N", "rankboost: stop after N rounds without improvement on validation queries."),
     missing: str | None = FILLING,
 ) -> dict[str, Any]:
@@ -88,6 +97,8 @@ def ranker_options(
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
     from rankwright.rankers.greedy_rankrls import GreedyRankRLS
+    from rankwright.rankers.kernel_rankrls import KernelRankRLS
+    from rankwright.rankers.kernel_structured import KernelStructuredRanker
     from rankwright.rankers.order_preserving import OrderPreservingRanker
     from rankwright.rankers.rankboost import RankBoost
     from rankwright.rankers.rankrls import RankRLS
@@ -96,13 +107,18 @@ def ranker_class(name: str) -> Any:
     from rankwright.rankers.structured import StructuredRanker
 
     check_one_of(RANKERS, ranker=name)
-    classes = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker, RankBoost, StructuredRanker)
-    return dict(zip(RANKERS, classes, strict=True))[name]
+    others = (RankSVM, OrderPreservingRanker, RankRLS, GreedyRankRLS, RegressionRanker, RankBoost, StructuredRanker)
+    return dict(zip(RANKERS, (*others, KernelRankRLS, KernelStructuredRanker), strict=True))[name]
 
 
 def is_linear(ranker: str) -> bool:
     """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
     return "missing" in _parameters_of(ranker)
+
+
+def has_kernel(ranker: str) -> bool:
+    """Whether it compares documents, and so is trained on features that are scaled."""
+    return "kernel" in _parameters_of(ranker)
 
 
 def ranker_parameters(
@@ -111,6 +127,7 @@ def ranker_parameters(
     """The parameters of a ranker from its options, as they were typed."""
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.models.kernels import KERNELS
     from rankwright.preparation.missing import MISSING
     from rankwright.selection.search import checked_rule, search
 
@@ -129,12 +146,13 @@ def ranker_parameters(
         **_own_parameters(ranker, given),
     }
     check_one_of(MISSING, missing=options["missing"])
+    check_one_of(KERNELS, kernel=options["kernel"])
     if "alpha" in _parameters_of(ranker):
         parameters.setdefault("alpha", search())
-    if ranker == "structured":
+    if "measure" in _parameters_of(ranker):
         parameters["measure"] = _optimised(chosen_measures[0])
     check_one_of(SCALES, scale=scale)
-    if scale is not None and not is_linear(ranker):
+    if scale is not None and not (is_linear(ranker) or has_kernel(ranker)):
         raise ParameterError(f"--scale is for linear rankers, and {ranker} does not need scaling: leave it out")
     return parameters
 

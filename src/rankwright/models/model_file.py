@@ -110,8 +110,8 @@ def _field_text(value: Any, *, by_line: bool) -> str:
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file; a :class:`ParseError` names the file and what is wrong with it.
 
-    A file of `RankBoost` is read as a `StumpModel`, one of a ranker with a kernel as a `KernelModel`, and those of linear
-    rankers as a `LinearModel`.
+    A file of `RankBoost` is read as a `StumpModel`, one of a ranker with a kernel as a `KernelModel`, those of
+    linear rankers as a `LinearModel`.
 
     >>> import rankwright as rw
     >>> queries = rw.datasets.make_queries(n_queries=20, seed=0).queries
