@@ -93,6 +93,8 @@ READ_FEATURES = {
     "selection/judging.py",
     "rankers/first_look.py",
     "rankers/kernel_rankrls.py",
+    "rankers/kernel_space.py",
+    "rankers/kernel_structured.py",
     "rankers/rankboost.py",
 }
 
