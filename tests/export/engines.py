@@ -92,6 +92,8 @@ def solr(text, document):
 def ranklib(text, row):
     """The score by RankLib of a row of all features, which it counts from 1."""
     head, *lines = text.splitlines()
+    if head == "## LambdaMART":
+        return _ranklib_ensemble(lines, row)
     (content,) = (line for line in lines if line and not line.startswith("##"))
     if head == "## RankBoost":
         stumps = (word.split(":") for word in content.split(" "))
@@ -107,19 +109,37 @@ def ranklib(text, row):
     return total
 
 
+def _ranklib_ensemble(lines, row):
+    """RankLib strips every line, and takes the children of a node by their places."""
+    from xml.etree import ElementTree
+
+    ensemble = ElementTree.fromstring("".join(line.strip() for line in lines if not line.startswith("##")))
+    total = F(0)
+    for tree in ensemble:
+        node = tree[0]
+        while node[0].tag == "feature":
+            number, threshold = int(node[0].text), F(float(node[1].text))
+            assert [child.get("pos") for child in node[2:]] == ["left", "right"]
+            node = node[2 if F(row[number - 1]) <= threshold else 3]
+        total = F(total + F(float(node[0].text)) * F(float(tree.get("weight"))))
+    return total
+
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w(])"
-    r"|(?P<function>(?:isNan|log)(?=\())|(?P<feature>[A-Za-z_]\w*(?:\([^()]*\))?(?:\.\w+)*)|(?P<mark><=|[-+*/<>,()]))"
+    r"|(?P<function>(?:isNan|log|abs)(?=\())|(?P<feature>[A-Za-z_]\w*(?:\([^()]*\))?(?:\.\w+)*)"
+    r"|(?P<mark><=|>=|\|\||&&|[-+*/<>,()!]))"
 )
 
 
 class Vespa:
-    """The grammar of ranking expressions, as far as sums, products, comparisons, brackets, ``if``, isNan and log go.
+    """The grammar of ranking expressions, as far as sums, products, comparisons, brackets, ``if``, isNan, log and abs
+    go, and !, && and || of comparisons.
 
     As in Vespa, what cannot be computed is NaN, and a comparison with NaN is false. ``depth`` tells how brackets nest.
     """
 
-    _COMPARED: ClassVar = {">": operator.gt, "<": operator.lt, "<=": operator.le}
+    _COMPARED: ClassVar = {">": operator.gt, "<": operator.lt, "<=": operator.le, ">=": operator.ge}
 
     def __init__(self, profile, features):
         found = re.fullmatch(
@@ -155,6 +175,13 @@ class Vespa:
     def _expect(self, mark):
         assert self._take(mark), self._tokens[-3:]
 
+    def _condition(self):
+        value = self._comparison()
+        while sign := self._take("||", "&&"):
+            other = self._comparison()
+            value = value or other if sign == "||" else value and other
+        return value
+
     def _comparison(self):
         left = self._sum()
         sign = self._take(*self._COMPARED)
@@ -177,22 +204,26 @@ class Vespa:
     def _value(self):
         if self._take("-"):
             return -self._value()
+        if self._take("!"):
+            return not self._value()
         if self._take("("):
             value = self._comparison()
             self._expect(")")
             return value
         if self._take("if"):
             self._expect("(")
-            parts = [self._comparison()]
+            parts = [self._condition()]
             for _ in range(2):
                 self._expect(",")
                 parts.append(self._comparison())
             self._expect(")")
             return parts[1] if parts[0] else parts[2]
-        if function := self._take("isNan", "log"):
+        if function := self._take("isNan", "log", "abs"):
             self._expect("(")
             value = self._comparison()
             self._expect(")")
+            if function == "abs":
+                return abs(value)
             return math.isnan(value) if function == "isNan" else math.log(value) if value > 0 else math.nan
         kind, text = self._tokens.pop()
         assert kind in ("number", "feature"), text

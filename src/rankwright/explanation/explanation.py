@@ -27,7 +27,7 @@ from rankwright.explanation.given import (
     those_there_are,
 )
 from rankwright.explanation.moves import Moves, Places
-from rankwright.explanation.parts import LinearParts, StumpParts
+from rankwright.explanation.parts import Parts
 from rankwright.explanation.pulls import Pairs, Pull, worth_of, wrong_and_right
 from rankwright.explanation.ranges import Ranges, ranges_of
 from rankwright.explanation.rise import RankedDocument, Rise, Why
@@ -54,7 +54,7 @@ def explain(
 
     Parameters
     ----------
-    ranker : a fitted linear ranker, such as RankSVM, or RankBoost, or a model that was read from a file
+    ranker : a fitted ranker that has a model, such as RankSVM or RankBoost, or a model that was read from a file
         Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
     queries : Queries
         The query, and others beside it: how far features range is learned from all of them.
@@ -79,7 +79,7 @@ def explain(
     chosen, rules = measure_of(measure, queries), convention_of(convention)
     query = query_of(queries, query_id)
     x = model._columns_of(query)
-    parts = parts_of(model, x)
+    parts = parts_of(model, x, queries)
     names = names_of(model, queries)
     rows = np.flatnonzero(queries.qid == query.query_ids[0])
     features = [names(column) for column in parts.columns.tolist()]
@@ -115,8 +115,9 @@ class Explanation(Told):
     measure, convention, value : what the measure says of the query
     documents : by score
     values, contributions : of each document, in that order, and each feature used: its value, and what it adds to the
-        score beyond the mean of the query, w_j (x_ij − x̄_j) or the same for stumps. Each row adds up to the score
-        minus the mean score.
+        score beyond the mean of the query: w_j (x_ij − x̄_j), the same for stumps, or Shapley values where scores are
+        no sums over features. Each row adds up to the score minus the mean score.
+    note : how contributions were found, if they are Shapley values
     n_wrong_pairs, n_pairs : pairs that the supervision orders, and among them those whose better document is not
         scored above the worse
     pulls : a Pull for each feature, those that pull good documents down most first
@@ -128,7 +129,7 @@ class Explanation(Told):
     unused_features: tuple[str, ...]
     measure: Measure
     convention: Convention
-    _parts: LinearParts | StumpParts
+    _parts: Parts
     _query: Queries
     _rows: Places
     _scores: Array
@@ -173,6 +174,11 @@ class Explanation(Told):
     def contributions(self) -> Array:
         """What each feature adds to the score beyond the mean of the query, of each document by rank."""
         return self._parts.from_mean(self._values)[self._order]
+
+    @property
+    def note(self) -> str:
+        """How contributions were found, if they are more than differences of sums; else empty."""
+        return self._parts.note
 
     @cached_property
     def value(self) -> float:
@@ -311,6 +317,7 @@ class Explanation(Told):
             "wrong_pairs": self.n_wrong_pairs,
             "pulls": [{"feature": it.feature, "wrong": it.wrong, "right": it.right} for it in self.pulls],
             "unused_features": list(self.unused_features),
+            "note": self.note,
         }
 
     def _document_dict(self, place: int) -> dict[str, Any]:

@@ -11,12 +11,14 @@ import scipy.sparse as sp
 from rankwright.data.queries import Queries
 from rankwright.errors import DataError, ParameterError
 from rankwright.explanation.moves import Places
-from rankwright.explanation.parts import LinearParts, StumpParts
+from rankwright.explanation.parts import LinearParts, Parts, StumpParts
+from rankwright.explanation.ranges import Ranges, ranges_of
+from rankwright.explanation.sampled_parts import SampledParts
+from rankwright.explanation.tree_parts import TreeParts
 from rankwright.judgments.grouping import plain_values
 from rankwright.judgments.supervision import FullRanking, Grades, Supervision
 from rankwright.measures.measure import Measure, one_measure
 from rankwright.models.model import Model
-from rankwright.models.model_of import not_wanted
 from rankwright.preparation.formula import Formula
 from rankwright.types import Array
 
@@ -24,18 +26,25 @@ from rankwright.types import Array
 _MOST_IDS = 5
 
 
-WANTED = "ranker must be a linear one, such as RankSVM, or RankBoost"
+WANTED = "ranker must be a linear one, RankBoost, trees, or another that has a model"
 
 
-def parts_of(model: Model, x: Any) -> LinearParts | StumpParts:
-    """The parts of scores, of documents of one query; an error tells if scores are no sum over features."""
-    formula, stumps = model.formula(), model.stumps()
+def parts_of(model: Model, x: Any, queries: Queries) -> Parts:
+    """What features add to the scores of documents of one query, which is one of some."""
+    formula, stumps, trees = model.formula(), model.stumps(), model.trees()
     if formula is not None:
         by_query = formula.filling is not None and formula.filling.by_query
         return LinearParts(formula, _fill_of(formula, x), np.isnan(dense(x, formula.used)) if by_query else None)
     if stumps is not None:
         return StumpParts(*stumps, x.shape[1])
-    raise not_wanted(WANTED, model)
+    if trees is not None:
+        return TreeParts(trees, x.shape[1])
+    return SampledParts(model, x, _ranges_of_used(model, queries))
+
+
+def _ranges_of_used(model: Model, queries: Queries) -> Ranges:
+    used = np.asarray(model.used_features(), np.intp)
+    return ranges_of(model._columns_of(queries), queries.grouping, used)
 
 
 def _fill_of(formula: Formula, x: Any) -> Array | None:

@@ -1,10 +1,12 @@
-"""Scores as sums over features, Σ_j g_j(x_j): g_j is a weight times the feature or its transform, or a sum of stumps.
+"""`Parts`: what each feature adds to scores, and what would change them.
 
-Both kinds answer the same questions about documents, given as rows of the features that the model uses.
+Here are scores that are sums over features, Σ_j g_j(x_j): g_j is a weight times the feature or its transform, or a sum
+of stumps. All kinds answer the same questions about documents, given as rows of the features that the model uses.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +26,52 @@ Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
 
 
-class LinearParts:
+class Parts(ABC):
+    """What each feature adds to the scores of documents, given as rows of the features used, ``columns``."""
+
+    columns: Places
+
+    @property
+    @abstractmethod
+    def takes_missing(self) -> bool:
+        """Whether a missing value has a score."""
+
+    @property
+    def note(self) -> str:
+        """How contributions were found, if they are more than differences of sums."""
+        return ""
+
+    @property
+    def why_no_joint(self) -> str:
+        """Why changes of several features together are not looked for, if they are not."""
+        return ""
+
+    @abstractmethod
+    def from_mean(self, values: Array) -> Array:
+        """What each feature adds to the score of each document of the query, beyond the mean."""
+
+    @abstractmethod
+    def between(self, values: Array, others: Array) -> Array:
+        """What each feature adds to the difference of the scores of two documents."""
+
+    @abstractmethod
+    def single_moves(self, values: Array, passed: Array, gap: float) -> Moves:
+        """Changes of one feature each that close the gap to another document alone."""
+
+    @abstractmethod
+    def joint_moves(self, values: Array, passed: Array, gap: float, spreads: Array) -> Moves:
+        """The least changes that close it together."""
+
+    def shifts(self, values: Array, moves: Moves) -> Array | float:
+        """What moves of one document do to the scores of others."""
+        return 0.0
+
+    @abstractmethod
+    def score_after(self, values: Array, moves: Moves, score: float, scores: Array, passed: int) -> float:
+        """The score when features have just gone far enough to pass another document."""
+
+
+class LinearParts(Parts):
     """g_j(x) = w_j T_j(x), and w_j · fill_j + v_j where x is missing; T_j(x) is x itself for most features.
 
     ``fill`` is what stands for missing values of the features used, in the query that is explained; None if the model
@@ -48,7 +95,7 @@ class LinearParts:
         """g_j(x_ij) minus its mean over the rows: w_j (x_ij − x̄_j) where nothing is missing or transformed."""
         if self._is_linear(values):
             return self.between(values, values.mean(axis=0))
-        return _centred(self._heights(values))
+        return centred(self._heights(values))
 
     def between(self, values: Array, others: Array) -> Array:
         """g_j(x_j) − g_j(x'_j): what each feature adds to the difference of two scores."""
@@ -175,9 +222,10 @@ class LinearParts:
         return max(just_above, nearest if is_tied else after)
 
 
-def _centred(heights: Array) -> Array:
-    centred: Array = heights - heights.mean(axis=0)
-    return centred
+def centred(heights: Array) -> Array:
+    """Each column without its mean."""
+    differences: Array = heights - heights.mean(axis=0)
+    return differences
 
 
 def _value_beyond(transform: Transform, target: float, direction: float) -> tuple[float, bool]:
@@ -195,7 +243,7 @@ def _value_beyond(transform: Transform, target: float, direction: float) -> tupl
         return float(transform.inverse(target)), False
 
 
-class StumpParts:
+class StumpParts(Parts):
     """g_j(x) = Σ over the stumps t of feature j of weight_t [x > threshold_t]."""
 
     takes_missing = False
@@ -204,12 +252,12 @@ class StumpParts:
         here = features < n_columns  # other features are 0 in all documents
         self.columns: Places = np.unique(features[here])
         self._stumps = (np.searchsorted(self.columns, features) + len(self.columns) * ~here, thresholds, weights)
-        self._steps = [_Steps(thresholds[features == j], weights[features == j]) for j in self.columns]
+        self._steps = [Steps(thresholds[features == j], weights[features == j]) for j in self.columns]
         self._rounding = _ROUNDING * float(np.abs(weights).sum())
 
     def from_mean(self, values: Array) -> Array:
         """g_j(x_ij) minus its mean over the rows."""
-        return _centred(self._heights(values))
+        return centred(self._heights(values))
 
     def between(self, values: Array, others: Array) -> Array:
         """g_j(x_j) − g_j(x'_j): what each feature adds to the difference of two scores."""
@@ -223,18 +271,14 @@ class StumpParts:
     def single_moves(self, values: Array, passed: Array, gap: float) -> Moves:
         """Of each feature, the nearest values whose stumps close the gap alone, for those that have such values."""
         needed = gap + self._rounding
-        return _joined([_nearest(options, options.gains > needed) for options in self._options(values)])
+        return joined([nearest(options, options.gains > needed) for options in self._options(values)])
 
     def joint_moves(self, values: Array, passed: Array, gap: float, spreads: Array) -> Moves:
         """The values whose stumps close the gap together, with the least Σ (Δ_j / σ_j)² there is; none if none do."""
-        return cheapest_crossings(_joined(self._options(values)), gap + self._rounding, spreads)
+        return cheapest_crossings(joined(self._options(values)), gap + self._rounding, spreads)
 
     def _options(self, values: Array) -> list[Moves]:
         return [steps.options(k, value) for k, (steps, value) in enumerate(zip(self._steps, values, strict=True))]
-
-    def shifts(self, values: Array, moves: Moves) -> float:
-        """Other documents stay as they are."""
-        return 0.0
 
     def score_after(self, values: Array, moves: Moves, score: float, scores: Array, passed: int) -> float:
         """The score when features have just gone far enough to pass another, which may be much more."""
@@ -243,8 +287,8 @@ class StumpParts:
         return float(stump_scores(moved[None], *self._stumps)[0])
 
 
-class _Steps:
-    """The stumps of one feature: a function with a step at each threshold."""
+class Steps:
+    """What one feature adds to a score: a function with a step at each threshold."""
 
     def __init__(self, thresholds: Array, weights: Array) -> None:
         self.edges, which = np.unique(thresholds, return_inverse=True)
@@ -271,7 +315,7 @@ class _Steps:
         )
 
 
-def _nearest(options: Moves, enough: npt.NDArray[np.bool_]) -> Moves:
+def nearest(options: Moves, enough: npt.NDArray[np.bool_]) -> Moves:
     """Of the moves of one feature that gain enough, the shortest; it may go on until it would gain too little again."""
     if not enough.any():
         return options.take(enough)
@@ -284,7 +328,7 @@ def _nearest(options: Moves, enough: npt.NDArray[np.bool_]) -> Moves:
     return replace(options.take(np.array([best])), untils=np.array([until]))
 
 
-def _joined(moves: list[Moves]) -> Moves:
+def joined(moves: list[Moves]) -> Moves:
     """All of them."""
     if not moves:
         none = np.zeros(0)

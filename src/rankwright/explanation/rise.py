@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwright.evaluation.evaluation import json_number
 from rankwright.explanation.moves import Moves
-from rankwright.explanation.parts import LinearParts, StumpParts
+from rankwright.explanation.parts import Parts
 from rankwright.explanation.ranges import Ranges
 from rankwright.explanation.tables import Section, Told, rise_sections, why_sections
 from rankwright.measures.measure import Measure
@@ -155,7 +155,7 @@ class Rise(Told):
     before: float
     after: float
     why: Why
-    _parts: LinearParts | StumpParts
+    _parts: Parts
     _of_query: Ranges
     _of_data: Ranges
     _rank_after: Callable[[Moves], int]
@@ -193,6 +193,11 @@ class Rise(Told):
         by_size = np.argsort(-np.abs(moves.in_spreads(self._of_data.spread)), kind="stable")
         rank = self._rank_after(moves)
         return self._changes(moves.take(by_size), [rank] * len(moves))
+
+    @property
+    def why_no_joint(self) -> str:
+        """Why changes of several features together are not looked for; empty if they are."""
+        return self._parts.why_no_joint
 
     @property
     def joint_spreads(self) -> float:

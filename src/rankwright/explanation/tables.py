@@ -141,7 +141,7 @@ def _documents(explanation: Explanation, top: int) -> Section:
         rows,
         texts=(1, 5),
         folds=5,
-        notes=_further_down(explanation, top),
+        notes=[*_further_down(explanation, top), *([explanation.note] if explanation.note else [])],
     )
 
 
@@ -270,6 +270,8 @@ def _single(rise: Rise, top: int) -> Section:
 
 
 def _joint(rise: Rise, top: int) -> Section:
+    if rise.why_no_joint:
+        return Section(rise.why_no_joint)
     if not rise.joint:
         return Section("No change of several features is enough")
     rows = [(*_change_cells(change), _signed(change.gain)) for change in rise.joint[:top]]

@@ -2,5 +2,6 @@
 
 from rankwright.export.content import Content, Linear, Stumps
 from rankwright.export.exporting import TARGETS, Target, export_model
+from rankwright.export.trees import Trees
 
-__all__ = ["TARGETS", "Content", "Linear", "Stumps", "Target", "export_model"]
+__all__ = ["TARGETS", "Content", "Linear", "Stumps", "Target", "Trees", "export_model"]

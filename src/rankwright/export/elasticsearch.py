@@ -16,6 +16,11 @@ def to_elasticsearch(content: Linear | Stumps, name: str, feature_set: str | Non
     With the name of a feature set, the request line comes first, as consoles take it.
     """
     model = _linear(content) if isinstance(content, Linear) else _trees(content)
+    return request_body(model, name, feature_set)
+
+
+def request_body(model: dict[str, Any], name: str, feature_set: str | None) -> str:
+    """The body of the request that stores a model, behind the request line if there is a feature set."""
     body = json.dumps({"model": {"name": name, "model": model}}, indent=2, allow_nan=False)
     if feature_set is None:
         return f"{body}\n"

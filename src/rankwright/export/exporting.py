@@ -24,6 +24,10 @@ from rankwright.export.python_file import to_python
 from rankwright.export.ranklib import to_ranklib
 from rankwright.export.solr import to_solr
 from rankwright.export.sql import to_sql
+from rankwright.export.tree_engines import trees_to_elasticsearch, trees_to_ranklib, trees_to_solr
+from rankwright.export.tree_expressions import trees_to_python, trees_to_sql, trees_to_vespa
+from rankwright.export.tree_onnx import trees_to_onnx
+from rankwright.export.trees import Trees
 from rankwright.export.vespa import to_vespa
 from rankwright.models.scorer import Scorer
 
@@ -47,29 +51,33 @@ class Target(NamedTuple):
 
 _plugin = partial(
     Target,
-    {Linear: to_elasticsearch, Stumps: to_elasticsearch},
+    {Linear: to_elasticsearch, Stumps: to_elasticsearch, Trees: trees_to_elasticsearch},
     ("name", "feature_set"),
     has_intercept=False,
 )
 
 TARGETS: dict[str, Target] = {
     "solr": Target(
-        {Linear: to_solr, Stumps: to_solr},
+        {Linear: to_solr, Stumps: to_solr, Trees: trees_to_solr},
         ("name", "store"),
         has_intercept=False,
         default='Solr: "defaultValue" of a FieldValueFeature',
     ),
     "elasticsearch": _plugin(default='Elasticsearch: "missing" of field_value_factor'),
     "opensearch": _plugin(default='OpenSearch: "missing" of field_value_factor'),
-    "vespa": Target({Linear: to_vespa, Stumps: to_vespa}, ("name",), by_name=False),
-    "sql": Target({Linear: to_sql, Stumps: to_sql}, ("table", "dialect", "nulls", "query_column")),
-    "onnx": Target({Linear: to_onnx, Stumps: to_onnx, Kernels: kernels_to_onnx}, ("name", "dtype")),
+    "vespa": Target({Linear: to_vespa, Stumps: to_vespa, Trees: trees_to_vespa}, ("name",), by_name=False),
+    "sql": Target({Linear: to_sql, Stumps: to_sql, Trees: trees_to_sql}, ("table", "dialect", "nulls", "query_column")),
+    "onnx": Target(
+        {Linear: to_onnx, Stumps: to_onnx, Trees: trees_to_onnx, Kernels: kernels_to_onnx}, ("name", "dtype")
+    ),
     "ranklib": Target(
-        {Linear: to_ranklib, Stumps: to_ranklib},
+        {Linear: to_ranklib, Stumps: to_ranklib, Trees: trees_to_ranklib},
         by_name=False,
         default="RankLib: write it into the file of documents",
     ),
-    "python": Target({Linear: to_python, Stumps: to_python, Kernels: kernels_to_python}, ("name",)),
+    "python": Target(
+        {Linear: to_python, Stumps: to_python, Trees: trees_to_python, Kernels: kernels_to_python}, ("name",)
+    ),
 }
 
 
@@ -95,7 +103,7 @@ def export_model(
 
     Parameters
     ----------
-    model : a fitted linear ranker or RankBoost, or a model that `load_model` has read
+    model : a fitted linear ranker, RankBoost or a ranker of trees, or a model that `load_model` has read
         Or a fitted scikit-learn Pipeline of scalers, SimpleImputer and a linear ranker.
     to : "solr", "elasticsearch", "opensearch", "vespa", "sql", "onnx", "ranklib" or "python"
     out : path, optional

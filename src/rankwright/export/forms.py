@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwright.export.content import Content, linear_content, stumps_content
 from rankwright.export.kernels import kernels_content
+from rankwright.export.trees import trees_content
 from rankwright.models.model import Model
 from rankwright.models.model_of import model_of, not_wanted
 
@@ -17,6 +18,7 @@ _FORMS: tuple[tuple[Callable[[Model], Any], Callable[..., Content]], ...] = (
     (lambda model: model.formula(), linear_content),
     (lambda model: model.stumps(), stumps_content),
     (lambda model: model.kernel_sum(), kernels_content),
+    (lambda model: model.trees(), trees_content),
 )
 
 

@@ -99,7 +99,7 @@ def score(features):
 
 def kernels_to_onnx(content: Kernels, name: str, dtype: str = "float32") -> bytes:
     """A model with the input ``features`` (documents × features) and the output ``score`` (documents × 1)."""
-    return onnx_model(content.features, name, dtype, lambda graph: _add_kernels(graph, content))
+    return onnx_model(content, name, dtype, lambda graph: _add_kernels(graph, content))
 
 
 def _add_kernels(graph: Graph, content: Kernels) -> None:

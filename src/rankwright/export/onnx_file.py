@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from rankwright._version import __version__
 from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature, Linear, Stumps
+from rankwright.export.content import Content, Linear, Stumps
 from rankwright.export.onnx_graph import Graph, add_prepared
 from rankwright.export.single import at_most, single, single_or_zero, single_weights
 
@@ -18,7 +18,7 @@ DTYPES = ("float32", "float64")
 
 # Old enough for runtimes of several years ago.
 _IR_VERSION = 8
-_OPERATORS = (("", 13), ("ai.onnx.ml", 1))
+_OPERATORS = 13
 
 
 def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> bytes:
@@ -27,22 +27,27 @@ def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> byte
     The names of the features, in the order of the columns, are the list ``features`` of the metadata, as JSON. NaN is
     a missing value. A model that fills in means of queries takes the documents of one query at a time.
     """
-    return onnx_model(content.features, name, dtype, lambda graph: _add(graph, content))
+
+    def fill(graph: Graph) -> None:
+        if isinstance(content, Stumps):
+            _add_stumps(graph, content)
+        elif not content.is_plain:
+            add_prepared(graph, content)
+        elif dtype == "float32":
+            _add_regressor(graph, content)
+        else:
+            _add_product(graph, content)
+
+    return onnx_model(content, name, dtype, fill)
 
 
-def _add(graph: Graph, content: Linear | Stumps) -> None:
-    if isinstance(content, Stumps):
-        _add_stumps(graph, content)
-    elif not content.is_plain:
-        add_prepared(graph, content)
-    elif graph.dtype == "float32":
-        _add_regressor(graph, content)
-    else:
-        _add_product(graph, content)
+def onnx_model(
+    content: Content, name: str, dtype: str, fill: Callable[[Graph], None], learning_operators: int = 1
+) -> bytes:
+    """A model whose graph is filled by a function, from the input ``features`` to the output ``score``.
 
-
-def onnx_model(features: Sequence[Feature], name: str, dtype: str, add: Callable[[Graph], None]) -> bytes:
-    """The file of a model whose graph ``add`` writes, from the input ``features`` to the output ``score``."""
+    ``learning_operators`` is the version of those of machine learning that it needs.
+    """
     check_choice("dtype", dtype, DTYPES)
     try:
         from onnx import TensorProto, helper
@@ -50,21 +55,21 @@ def onnx_model(features: Sequence[Feature], name: str, dtype: str, add: Callable
         raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
     element = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     graph = Graph(dtype, element)
-    add(graph)
+    fill(graph)
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             name,
-            [helper.make_tensor_value_info("features", element, ["documents", len(features)])],
+            [helper.make_tensor_value_info("features", element, ["documents", len(content.features)])],
             [helper.make_tensor_value_info("score", element, ["documents", 1])],
             graph.constants,
         ),
         ir_version=_IR_VERSION,
-        opset_imports=[helper.make_opsetid(*operators) for operators in _OPERATORS],
+        opset_imports=[helper.make_opsetid("", _OPERATORS), helper.make_opsetid("ai.onnx.ml", learning_operators)],
         producer_name="rankwright",
         producer_version=__version__,
     )
-    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in features])})
+    helper.set_model_props(model, {"features": json.dumps([feature.name for feature in content.features])})
     return bytes(model.SerializeToString(deterministic=True))
 
 

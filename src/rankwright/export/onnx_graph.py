@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,14 @@ class Graph:
         output = f"{operator.lower()}{len(self.nodes)}"
         self.add(operator, list(inputs), output, **attributes)
         return output
+
+    def numbers(self, name: str, values: Sequence[float]) -> dict[str, Any]:
+        """An attribute of an operator for trees, which has numbers of float64 under another name than of float32."""
+        if self.dtype == "float32":
+            return {name: values}
+        from onnx import numpy_helper
+
+        return {f"{name}_as_tensor": numpy_helper.from_array(np.array(values, np.float64), name)}
 
     def rounded(self, by: Callable[[float, str], float]) -> Callable[[float, str], float]:
         """How a number becomes one of this graph: as it is, or as float32."""

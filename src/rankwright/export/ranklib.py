@@ -13,7 +13,7 @@ def to_ranklib(content: Linear | Stumps, mapped: frozenset[str] = frozenset()) -
 
     Names that are ``mapped`` are the numbers that RankLib is to know features by.
     """
-    numbers = [_number(feature, mapped) for feature in content.features]
+    numbers = [feature_number(feature, mapped) for feature in content.features]
     check_distinct(map(str, numbers))
     if isinstance(content, Stumps):
         of = dict(zip(content.features, numbers, strict=True))
@@ -25,7 +25,8 @@ def to_ranklib(content: Linear | Stumps, mapped: frozenset[str] = frozenset()) -
     return f"## Linear Regression\n## Lambda = 0.0\n{' '.join(pairs)} 0:{linear.intercept!r}\n"
 
 
-def _number(feature: Feature, mapped: frozenset[str]) -> int:
+def feature_number(feature: Feature, mapped: frozenset[str]) -> int:
+    """The number that RankLib is to know a feature by."""
     if feature.name not in mapped:
         return feature.number
     if not (feature.name.isascii() and feature.name.isdigit() and 1 <= int(feature.name[:20]) <= _MOST):

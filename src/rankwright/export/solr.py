@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rankwright.export.content import Feature, Linear, Scaled, Stump, Stumps, check_text
+from rankwright.export.content import Content, Feature, Linear, Scaled, Stump, Stumps, check_text
 from rankwright.export.single import reached_by_adding, single, single_or_zero, single_weights
 
 _PACKAGE = "org.apache.solr.ltr"
-_SLACK = 1e-6  # what Solr adds to the thresholds of trees
+SLACK = 1e-6  # what Solr adds to the thresholds of trees
 
 
 def to_solr(content: Linear | Stumps, name: str, store: str | None = None) -> str:
@@ -17,20 +17,24 @@ def to_solr(content: Linear | Stumps, name: str, store: str | None = None) -> st
 
     ``store`` names the feature store, if it is not the default one.
     """
-    model = _linear(content, name) if isinstance(content, Linear) else _trees(content, name)
+    if isinstance(content, Linear):
+        return model_body("LinearModel", content, name, store, {"weights": single_weights(content)})
+    trees = [{"weight": "1", "root": _root(feature, stump)} for feature, stump in content.each()]
+    return model_body("MultipleAdditiveTreesModel", content, name, store, {"trees": trees})
+
+
+def model_body(kind: str, content: Content, name: str, store: str | None, params: dict[str, Any]) -> str:
+    """A model for the model store, with its features, and normalisers if they are scaled."""
+    scaling = (isinstance(content, Linear) and content.scaling) or (None,) * len(content.features)
+    model = {
+        "class": f"{_PACKAGE}.model.{kind}",
+        "name": name,
+        "features": [_listed(feature, scaled) for feature, scaled in zip(content.features, scaling, strict=True)],
+        "params": params,
+    }
     if store is not None:
         model = {"store": check_text(store, "store"), **model}
     return json.dumps(model, indent=2, allow_nan=False) + "\n"
-
-
-def _linear(content: Linear, name: str) -> dict[str, Any]:
-    scaling = content.scaling or (None,) * len(content.features)
-    return {
-        "class": f"{_PACKAGE}.model.LinearModel",
-        "name": name,
-        "features": [_listed(feature, scaled) for feature, scaled in zip(content.features, scaling, strict=True)],
-        "params": {"weights": single_weights(content)},
-    }
 
 
 def _listed(feature: Feature, scaled: Scaled | None) -> dict[str, Any]:
@@ -42,18 +46,9 @@ def _listed(feature: Feature, scaled: Scaled | None) -> dict[str, Any]:
     return {"name": feature.name, "norm": {"class": f"{_PACKAGE}.norm.StandardNormalizer", "params": params}}
 
 
-def _trees(content: Stumps, name: str) -> dict[str, Any]:
-    return {
-        "class": f"{_PACKAGE}.model.MultipleAdditiveTreesModel",
-        "name": name,
-        "features": [{"name": feature.name} for feature in content.features],
-        "params": {"trees": [{"weight": "1", "root": _root(feature, stump)} for feature, stump in content.each()]},
-    }
-
-
 def _root(feature: Feature, stump: Stump) -> dict[str, Any]:
     """Trees go left where x ≤ threshold + slack."""
-    threshold = reached_by_adding(_SLACK, stump.threshold, f"a threshold of feature {feature.name!r}")
+    threshold = reached_by_adding(SLACK, stump.threshold, f"a threshold of feature {feature.name!r}")
     weight = single(stump.weight, f"the weight of a stump of feature {feature.name!r}")
     return {
         "feature": feature.name,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rankwright.checks import check_choice
 from rankwright.errors import ParameterError
-from rankwright.export.content import Linear, Stumps, Term, check_distinct, check_text
+from rankwright.export.content import Content, Linear, Stumps, Term, check_distinct, check_text
 from rankwright.preparation.transforms import Log, Transform
 
 QUOTES = {"ansi": '"', "mysql": "`"}
@@ -28,17 +28,10 @@ def to_sql(
     Columns are quoted as the dialect does, and belong to ``table`` if there is one. NULL is what a missing value is to
     the model, or 0, or with ``nulls="null"`` makes the score NULL.
     """
-    check_choice("dialect", dialect, QUOTES)
-    check_choice("nulls", nulls, NULLS)
-    check_distinct((feature.name.casefold() for feature in content.features), " but for capitals, which SQL ignores")
-    owner = "" if table is None else _quoted(check_text(table, "table"), QUOTES[dialect], "table") + "."
-    columns = [
-        owner + _quoted(feature.name, QUOTES[dialect], f"the name of feature {feature.number}")
-        for feature in content.features
-    ]
+    columns = checked_columns(content, table, dialect, nulls)
     if isinstance(content, Stumps):
         filled = columns if nulls == "null" else [f"COALESCE({column}, 0)" for column in columns]
-        return _total(_cases(content, filled, nulls)) + "\n"
+        return sql_total(_cases(content, filled, nulls)) + "\n"
     query = None
     if query_column is not None and not content.by_query:
         raise ParameterError("query_column is for models that fill in a missing value by the mean of its query")
@@ -48,8 +41,26 @@ def to_sql(
                 "the model fills in a missing value by the mean of its query: name the column of query ids by "
                 "query_column (--query-column)"
             )
-        query = owner + _quoted(check_text(query_column, "query_column"), QUOTES[dialect], "query_column")
-    return _total(_products(content, columns, nulls, query)) + "\n"
+        query = _owner(table, dialect) + _quoted(
+            check_text(query_column, "query_column"), QUOTES[dialect], "query_column"
+        )
+    return sql_total(_products(content, columns, nulls, query)) + "\n"
+
+
+def checked_columns(content: Content, table: str | None, dialect: str, nulls: str) -> list[str]:
+    """The columns of the features, quoted; options that there are not are refused."""
+    check_choice("dialect", dialect, QUOTES)
+    check_choice("nulls", nulls, NULLS)
+    check_distinct((feature.name.casefold() for feature in content.features), " but for capitals, which SQL ignores")
+    owner = _owner(table, dialect)
+    return [
+        owner + _quoted(feature.name, QUOTES[dialect], f"the name of feature {feature.number}")
+        for feature in content.features
+    ]
+
+
+def _owner(table: str | None, dialect: str) -> str:
+    return "" if table is None else _quoted(check_text(table, "table"), QUOTES[dialect], "table") + "."
 
 
 def _quoted(name: str, quote: str, what: str) -> str:
@@ -62,11 +73,11 @@ def _products(content: Linear, columns: Sequence[str], nulls: str, query: str | 
     products, indicators = [], []
     for term, column in zip(content.terms(), columns, strict=True):
         if term.weight:
-            products.append(f"{_number(term.weight)} * {_value(term, column, nulls, query)}")
+            products.append(f"{sql_number(term.weight)} * {_value(term, column, nulls, query)}")
         if nulls == "model" and term.missing is not None and term.missing.score:
-            indicators.append(f"CASE WHEN {column} IS NULL THEN {_number(term.missing.score)} ELSE 0e0 END")
+            indicators.append(f"CASE WHEN {column} IS NULL THEN {sql_number(term.missing.score)} ELSE 0e0 END")
     intercept = content.folded.intercept
-    return [*products, *indicators, *([_number(intercept)] if intercept else [])]
+    return [*products, *indicators, *([sql_number(intercept)] if intercept else [])]
 
 
 def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
@@ -77,21 +88,21 @@ def _value(term: Term, column: str, nulls: str, query: str | None) -> str:
     if nulls == "zero" or term.missing is None:
         return f"COALESCE({value}, 0)"
     mean = "" if query is None else f"AVG(1e0 * {value}) OVER (PARTITION BY {query}), "
-    return f"COALESCE({value}, {mean}{_number(term.missing.value)})"
+    return f"COALESCE({value}, {mean}{sql_number(term.missing.value)})"
 
 
 def _transformed(transform: Transform, column: str) -> str:
     """NULL of NULL."""
     if isinstance(transform, Log):
-        unit = _number(transform.unit)
+        unit = sql_number(transform.unit)
         return f"CASE WHEN {column} < 0 THEN -LN(1e0 - {column} / {unit}) ELSE LN(1e0 + {column} / {unit}) END"
-    lines = [f"WHEN {column} IS NULL THEN NULL WHEN {column} <= {_number(transform.knots[0])}"]
-    lines[0] += f" THEN {_number(transform.heights[0])}"
+    lines = [f"WHEN {column} IS NULL THEN NULL WHEN {column} <= {sql_number(transform.knots[0])}"]
+    lines[0] += f" THEN {sql_number(transform.heights[0])}"
     for (low, bottom), (high, top) in pairwise(zip(transform.knots, transform.heights, strict=True)):
         slope = (top - bottom) / (high - low)
-        line = f"{_number(bottom)} + {_number(slope)} * ({column} - {_number(low)})"
-        lines.append(f"WHEN {column} < {_number(high)} THEN {line}")
-    return f"CASE {' '.join(lines)} ELSE {_number(transform.heights[-1])} END"
+        line = f"{sql_number(bottom)} + {sql_number(slope)} * ({column} - {sql_number(low)})"
+        lines.append(f"WHEN {column} < {sql_number(high)} THEN {line}")
+    return f"CASE {' '.join(lines)} ELSE {sql_number(transform.heights[-1])} END"
 
 
 def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
@@ -99,7 +110,7 @@ def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
     terms = []
     for column, stumps, (_, *steps) in zip(columns, content.stumps, content.steps(), strict=True):
         reached = [
-            f"WHEN {column} > {_number(stump.threshold)} THEN {_number(step)}"
+            f"WHEN {column} > {sql_number(stump.threshold)} THEN {sql_number(step)}"
             for stump, step in zip(stumps, steps, strict=True)
         ]
         # A comparison with NULL is not true, so ELSE would take it in.
@@ -108,13 +119,13 @@ def _cases(content: Stumps, columns: Sequence[str], nulls: str) -> list[str]:
     return terms
 
 
-def _number(value: float) -> str:
+def sql_number(value: float) -> str:
     """With an exponent: a number without one is a decimal fraction to DuckDB, of few digits."""
     text = repr(value)
     return text if "e" in text else f"{text}e0"
 
 
-def _total(terms: Sequence[str]) -> str:
+def sql_total(terms: Sequence[str]) -> str:
     """The sum of the terms, nested little."""
     terms = terms or ["0e0"]
     while len(terms) > _TERMS_PER_SUM:

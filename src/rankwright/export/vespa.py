@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rankwright.errors import ParameterError
-from rankwright.export.content import Feature, Linear, Stumps, Term
+from rankwright.export.content import Content, Feature, Linear, Stumps, Term
 from rankwright.export.engine_defaults import refuse_query_means
 from rankwright.preparation.transforms import Log, Quantile, Transform
 
@@ -23,9 +23,7 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
 
     Expressions that are ``mapped`` are the user's own, and may be anything that stays within its place.
     """
-    if not _PROFILE.fullmatch(name):
-        raise ParameterError(f"name must be that of a rank profile, of letters, digits, _ and -, not {name!r}")
-    sources = {feature: _source(feature, mapped) for feature in content.features}
+    sources = sources_of(content, mapped)
     if isinstance(content, Stumps):
         terms = [f"if ({sources[one]} > {stump.threshold!r}, {stump.weight!r}, 0)" for one, stump in content.each()]
     else:
@@ -33,6 +31,18 @@ def to_vespa(content: Linear | Stumps, name: str, mapped: frozenset[str] = froze
         terms = [_product(term, sources[term.feature]) for term in content.terms()]
         if content.folded.intercept:
             terms.append(repr(content.folded.intercept))
+    return rank_profile(name, terms)
+
+
+def sources_of(content: Content, mapped: frozenset[str]) -> dict[Feature, str]:
+    """The expression of each feature."""
+    return {feature: _source(feature, mapped) for feature in content.features}
+
+
+def rank_profile(name: str, terms: Sequence[str]) -> str:
+    """A rank profile whose first phase is a sum."""
+    if not _PROFILE.fullmatch(name):
+        raise ParameterError(f"name must be that of a rank profile, of letters, digits, _ and -, not {name!r}")
     expression = "\n                + ".join(terms)
     return f"""rank-profile {name} {{
     first-phase {{

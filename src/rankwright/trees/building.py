@@ -45,8 +45,6 @@ def trees_of(raw: Sequence[RawTree], n_features: int, *, base: float, single: bo
     """The trees with these nodes; a :class:`ParameterError` names the tree that is wrong, counted from 1."""
     if sum(len(tree.left) for tree in raw) > _MOST_NODES:
         wrong(f"there are more than {_MOST_NODES:,} nodes")
-    if not np.isfinite(base):
-        wrong("the number that scores begin with is not finite")
     ordered = [_ordered(tree, n_features, f"tree {number}") for number, tree in enumerate(raw, start=1)]
     sizes = [len(tree.left) for tree in ordered]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)

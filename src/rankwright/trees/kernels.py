@@ -12,6 +12,8 @@ _ZERO = float(np.float32(1e-35))
 # As in trees.py, of which compiled loops cannot import names that are computed.
 _NAN_IS_ZERO, _ZERO_LEFT, _ZERO_RIGHT, _NAN_LEFT = 0, 1, 2, 3
 
+_SIDE_BY_SIDE = 8
+
 # What `in_preorder` says of nodes that are no tree.
 OUT_OF_RANGE, REACHED_TWICE = -1, -2
 
@@ -109,28 +111,31 @@ def sparse_columns(csr: Any, first: int, last: int, features: Any, rules: Any, b
 
 
 @kernel
-def add_leaves(
-    rows: Any,
-    starts: Any,
-    columns: Any,
-    thresholds: Any,
-    rights: Any,
-    values: Any,
-    base: float,
-    single: bool,
-    out: Any,
-) -> None:
-    """Scores of some rows, tree by tree, so that a tree stays in the cache; NaN where columns are."""
+def add_leaves(rows: Any, starts: Any, walk: Any, values: Any, base: float, single: bool, out: Any) -> None:
+    """Scores of some rows, tree by tree, so that a tree stays in the cache; NaN where columns are.
+
+    ``walk`` has a column, a threshold and two children of every node; leaves are their own children. A few rows go down
+    a tree side by side: while one of them waits for memory, the others go on.
+    """
+    columns, thresholds, children = walk
+    nodes = np.empty(_SIDE_BY_SIDE, np.int64)
     out[:] = base
     for tree in range(len(starts) - 1):
-        root = starts[tree]
-        for i in range(len(rows)):
-            node = root
-            while columns[node] >= 0:
-                node = node + 1 if rows[i, columns[node]] <= thresholds[node] else rights[node]
-            out[i] += values[node]
-            if single:
-                out[i] = np.float32(out[i])
+        for first in range(0, len(rows), _SIDE_BY_SIDE):
+            begin = min(first, max(len(rows) - _SIDE_BY_SIDE, 0))  # some rows of the last few go down twice
+            nodes[:] = starts[tree]
+            has_moved = 1
+            while has_moved:
+                has_moved = 0
+                for k in range(_SIDE_BY_SIDE):
+                    node, i = nodes[k], min(begin + k, len(rows) - 1)
+                    following = children[2 * node + (rows[i, columns[node]] > thresholds[node])]
+                    has_moved |= following ^ node
+                    nodes[k] = following
+            for i in range(first, min(first + _SIDE_BY_SIDE, len(rows))):
+                out[i] += values[nodes[i - begin]]
+                if single:
+                    out[i] = np.float32(out[i])
     for i in range(len(rows)):
-        if rows.shape[1] and np.isnan(rows[i, 0]):
+        if np.isnan(rows[i, 0]):
             out[i] = np.nan

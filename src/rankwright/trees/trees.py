@@ -91,8 +91,7 @@ class Trees:
         """
         n_rows = x.shape[0]
         scores, blocks = np.empty(n_rows), np.append(np.arange(0, n_rows, _ROWS_PER_BLOCK), n_rows)
-        starts, values = self.starts, self.values
-        walked = (starts, self.columns, self.thresholds, self.rights, values, self.base, self.single)
+        walked = (self.starts, self._walk, self.values, self.base, self.single)
         rows_of = self._rows_of(x)
 
         def work(first: int, last: int) -> None:
@@ -110,12 +109,22 @@ class Trees:
         """A function that makes the columns of some rows of X."""
         n_columns = x.shape[1]
         made = (self.features, self.rules)
+        if not len(self.features):  # every tree is a leaf
+            return lambda first, last: np.zeros((last - first, 1))
         if not sp.issparse(x):
             return lambda first, last: kernels.dense_columns(x, first, last, *made)
         by_feature = np.argsort(self.features, kind="stable")
         begins = np.searchsorted(self.features[by_feature], np.arange(n_columns + 1))
         csr = (x.data, x.indices, x.indptr)
         return lambda first, last: kernels.sparse_columns(csr, first, last, *made, by_feature, begins)
+
+    @cached_property
+    def _walk(self) -> tuple[Integers, Array, Integers]:
+        """Column, threshold and children of every node; a leaf is its own child."""
+        nodes, is_leaf = np.arange(len(self.columns)), self.columns < 0
+        children = np.where(is_leaf, nodes, np.stack([nodes + 1, self.rights])).T.astype(np.int32)
+        thresholds = np.where(is_leaf, np.inf, self.thresholds)
+        return np.where(is_leaf, 0, self.columns).astype(np.int32), thresholds, np.ascontiguousarray(children).ravel()
 
     @cached_property
     def depth(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,36 +17,26 @@ from rankwright.types import Array
 _NOT_XGBOOST = "this is no JSON of an XGBoost model, as Booster.save_model('model.json') writes it"
 
 
-def _logit(value: float) -> float:
-    return -math.log(1 / value - 1)
+def _log(value: np.float32) -> np.float32:
+    return np.float32(np.log(value))
 
 
-# How objectives turn base_score, which is on the scale of their predictions, into what scores begin with. Those of
-# the others, such as rank:ndcg, begin with it as it is.
-_LINKS: dict[str, Callable[[float], float]] = {
-    "binary:logistic": _logit,
-    "reg:logistic": _logit,
-    "binary:logitraw": _logit,
-    "count:poisson": math.log,
-    "reg:gamma": math.log,
-    "reg:tweedie": math.log,
-    "survival:cox": math.log,
-    "survival:aft": math.log,
+def _logit(value: np.float32) -> np.float32:
+    return -_log(np.float32(1) / value - np.float32(1))
+
+
+def _as_it_is(value: np.float32) -> np.float32:
+    return value
+
+
+# How objectives turn base_score, which is on the scale of their predictions, into what scores begin with, in float32.
+_LINKS: dict[str, Callable[[np.float32], np.float32]] = {
+    **dict.fromkeys(("rank:ndcg", "rank:map", "rank:pairwise"), _as_it_is),
+    **dict.fromkeys(("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "binary:hinge"), _as_it_is),
+    **dict.fromkeys(("reg:absoluteerror", "reg:quantileerror", "reg:expectileerror"), _as_it_is),
+    **dict.fromkeys(("binary:logistic", "binary:logitraw", "reg:logistic"), _logit),
+    **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"), _log),
 }
-_AS_IT_IS = (
-    "rank:ndcg",
-    "rank:map",
-    "rank:pairwise",
-    "reg:squarederror",
-    "reg:squaredlogerror",
-    "reg:pseudohubererror",
-    "reg:absoluteerror",
-    "reg:quantileerror",
-    "reg:expectileerror",
-    "binary:hinge",
-)
-
-Wholes = npt.NDArray[np.int64]
 
 
 def parsed_xgboost(text: str) -> ParsedTrees:
@@ -97,14 +86,13 @@ def _base(learner: dict[str, Any], about: dict[str, Any]) -> float:
         value = float(str(told).removeprefix("[").removesuffix("]"))
     except ValueError:
         wrong(f"base_score must be a number, not {str(told)[:40]!r}")
-    if objective in _AS_IT_IS:
-        return float(np.float32(value))
-    if objective not in _LINKS:
+    if not isinstance(objective, str) or objective not in _LINKS:
         wrong(f"the objective {str(objective)[:40]!r} is not known")
-    try:
-        return float(np.float32(_LINKS[objective](value)))
-    except (ValueError, ZeroDivisionError, OverflowError):
+    with np.errstate(all="ignore"):
+        begins = _LINKS[objective](np.float32(value))
+    if not np.isfinite(begins):
         wrong(f"base_score is {value:g}, which {objective} cannot begin with")
+    return float(begins)
 
 
 def _tree(tree: dict[str, Any]) -> RawTree:
