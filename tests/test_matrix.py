@@ -145,7 +145,6 @@ REFUSALS = [
         rw.ParameterError,
         "sql cannot compute kernels of documents: export to onnx or python",
     ),
-    ("KernelRankRLS", ".*", "explain", rw.ParameterError, "ranker must be a linear one, such as RankSVM, or RankBoost"),
     ("KernelRankRLS|RankBoost", ".*", "bounds", rw.ParameterError, "the bounds are for classes of linear functions"),
     ("RankBoost", "scaled.*", "save|load", rw.ParameterError, "RankBoost compares features with thresholds, whatever"),
 ]
