@@ -98,6 +98,8 @@ READ_FEATURES = {
     "rankers/first_look.py",
     "rankers/kernel_rankrls.py",
     "rankers/network_inputs.py",
+    "rankers/kernel_space.py",
+    "rankers/kernel_structured.py",
     "rankers/rankboost.py",
 }
 

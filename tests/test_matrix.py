@@ -146,7 +146,6 @@ REFUSALS = [
         rw.ParameterError,
         "sql cannot compute kernels of documents: export to onnx or python",
     ),
-    ("KernelRankRLS", ".*", "explain", rw.ParameterError, "ranker must be a linear one, such as RankSVM, or RankBoost"),
     (
         "KernelRankRLS|RankBoost|BasisRanker",
         ".*",

@@ -21,8 +21,11 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = [name for name in RANKERS if name not in ("rankboost", "boosted", "neural")]
-ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
+LINEAR = ["ranksvm", "order-preserving", "rankrls", "greedy-rankrls", "regression", "structured"]
+ALL_WITH_ALPHA = (
+    "ranksvm, order-preserving, rankrls, greedy-rankrls, regression, structured, kernel-rankrls and kernel-structured"
+)
+ALL_ITERATIVE = "ranksvm, order-preserving, structured and kernel-structured"
 
 
 @pytest.fixture(name="run")
@@ -293,9 +296,9 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--cutoff", "5"), "order-preserving"),
         ("regression", ("--normalize",), "order-preserving"),
         ("greedy-rankrls", ("--loss", "hinge"), "ranksvm, order-preserving, neural and boosted"),
-        ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
+        ("rankrls", ("--valid", "none.txt", "--early-stopping"), ALL_ITERATIVE),
         ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
-        ("rankrls", ("--max-iter", "3"), "ranksvm, order-preserving and structured"),
+        ("rankrls", ("--max-iter", "3"), ALL_ITERATIVE),
         ("rankrls", ("--weights", "unit"), "ranksvm and rankboost"),
         ("ranksvm", ("--rounds", "3"), "rankboost"),
         ("regression", ("--thresholds", "3"), "rankboost"),
@@ -311,12 +314,12 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("neural", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--rule", "best"), ALL_WITH_ALPHA),
-        ("rankboost", ("--tol", "0.1"), "ranksvm, order-preserving and structured"),
-        ("rankboost", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
-        ("rankrls", ("--solver", "sgd"), "ranksvm, order-preserving and structured"),
-        ("ranksvm", ("--bound", "tight"), "structured"),
-        ("order-preserving", ("--position-weights", "1,0.5"), "structured"),
-        ("rankboost", ("--rescale", "slack"), "structured"),
+        ("rankboost", ("--tol", "0.1"), ALL_ITERATIVE),
+        ("rankboost", ("--valid", "none.txt", "--early-stopping"), ALL_ITERATIVE),
+        ("rankrls", ("--solver", "sgd"), ALL_ITERATIVE),
+        ("ranksvm", ("--bound", "tight"), "structured and kernel-structured"),
+        ("order-preserving", ("--position-weights", "1,0.5"), "structured and kernel-structured"),
+        ("rankboost", ("--rescale", "slack"), "structured and kernel-structured"),
         ("structured", ("--loss", "hinge"), "ranksvm, order-preserving, neural and boosted"),
         ("structured", ("--cutoff", "5"), "order-preserving"),
     ],

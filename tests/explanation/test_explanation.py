@@ -536,7 +536,7 @@ def test_queries_that_are_not_there(model, queries):
 
 def test_rankers_that_cannot_be_explained(queries):
     with pytest.raises(rw.ParameterError, match=r"linear one, .* not KernelRankRLS"):
-        rw.explain(rw.KernelRankRLS().fit(queries), queries, "q0")
+        rw.explain(rw.KernelRankRLS(kernel=lambda u, v: float(u @ v)).fit(queries), queries, "q0")
     with pytest.raises(NotFittedError):
         rw.explain(rw.RankRLS(), queries, "q0")
     with pytest.raises(rw.DataError, match="6 features, but the model has 2"):

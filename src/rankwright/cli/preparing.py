@@ -11,6 +11,7 @@ from rankwright.errors import ParameterError
 if TYPE_CHECKING:
     from rankwright.data.queries import Queries
     from rankwright.data.streams.streamed import AnyQueries
+    from rankwright.models.standardisation import Standardisation
     from rankwright.preparation.preparation import Preparation
 
 _MOST_FEATURES = 10
@@ -30,6 +31,23 @@ def prepared(
     is_scaled, filling = scale != "none", missing or "mean"
     by, train = prepare(read["train"], missing=filling, scale=is_scaled, others_miss=others_miss)  # type: ignore[arg-type]
     return by, {role: train if role == "train" else by.prepared(queries) for role, queries in read.items()}
+
+
+def scaled(
+    read: Mapping[str, AnyQueries], scale: str | None, ranker: str
+) -> tuple[Standardisation | None, dict[str, Any]]:
+    """What features are divided by for a ranker with a kernel, if by anything, and all queries with these columns.
+
+    Features that are missing are left to the ranker, which says where one is.
+    """
+    from rankwright.data.streams.streamed import in_memory
+    from rankwright.models.standardisation import standardised, within_query_scale
+
+    held = {role: in_memory(queries, f"--ranker {ranker}", "--ranker rankrls") for role, queries in read.items()}
+    if scale == "none" or any(map(_misses, held.values())):
+        return None, held
+    by = within_query_scale(held["train"])
+    return by, {role: standardised(queries, by) for role, queries in held.items()}
 
 
 def _n_values(queries: Queries) -> int:

@@ -20,6 +20,8 @@ RANKERS = {
     "regression": "RegressionRanker",
     "rankboost": "RankBoost",
     "structured": "StructuredRanker",
+    "kernel-rankrls": "KernelRankRLS",
+    "kernel-structured": "KernelStructuredRanker",
     "kernel-map": "MappedRanker",
     "basis": "BasisRanker",
     "neural": "NeuralRanker",
@@ -114,7 +116,9 @@ def ranker_options(
     components: int | None = option("N", "kernel-map: the number of columns of the kernel; by default 1000."),
     kind: str | None = option("NAME", "kernel-map: fourier (the default), orthogonal or nystroem."),
     gamma: str | None = option(
-        "LIST", "kernel-map: values of γ in exp(-γ‖x - y‖²) to choose from; auto (the default) goes by the data."
+        "LIST",
+        "kernel-map: values of γ in exp(-γ‖x - y‖²) to choose from; auto (the default) goes by the data. "
+        "kernel-rankrls, kernel-structured: γ of the kernel; by default 1 / number of features.",
     ),
     scaling: str | None = option(
         "NAME", "kernel-map: scale features by standard, quantile or within-query; auto (the default) tries all three."
@@ -133,6 +137,10 @@ def ranker_options(
     library: str | None = option("lightgbm|xgboost", "boosted: what grows the trees; lightgbm by default."),
     trees: int | None = option("N", "boosted: most trees; default 300."),
     leaves: int | None = option("N", "boosted: the largest number of leaves of a tree; default 31."),
+    kernel: str | None = option(
+        "NAME", "kernel-rankrls, kernel-structured: rbf (the default), poly, laplacian, cosine or linear."
+    ),
+    degree: float | None = option("D", "kernel-rankrls, kernel-structured: degree of the kernel poly; 3 by default."),
     missing: str | None = FILLING,
 ) -> dict[str, Any]:
     """The options that are parameters of rankers; None and False for those not given."""
@@ -152,6 +160,11 @@ def is_linear(ranker: str) -> bool:
     return {"missing", "alpha"} <= _parameters_of(ranker)
 
 
+def has_kernel(ranker: str) -> bool:
+    """Whether it compares documents, and so is trained on features that are scaled."""
+    return "kernel" in _parameters_of(ranker)
+
+
 def ranker_parameters(
     ranker: str, measures: str, convention: str, options: dict[str, Any], *, scale: str | None, has_valid: bool
 ) -> dict[str, Any]:
@@ -160,6 +173,7 @@ def ranker_parameters(
         return _behind_kernel_map(measures, convention, options, scale=scale, has_valid=has_valid)
     from rankwright.measures import parse_measures
     from rankwright.measures.conventions import convention_of
+    from rankwright.models.kernels import KERNELS
     from rankwright.preparation.missing import MISSING
     from rankwright.selection.search import checked_rule, search
 
@@ -173,6 +187,7 @@ def ranker_parameters(
         ("alpha", _alpha),
         ("rule", checked_rule),
         ("position_weights", _position_weights),
+        ("gamma", _gamma),
         ("hidden", _hidden),
     ):
         if name in given:
@@ -183,12 +198,13 @@ def ranker_parameters(
         **_own_parameters(ranker, given),
     }
     check_one_of(MISSING, missing=options["missing"])
+    check_one_of(KERNELS, kernel=options["kernel"])
     if "alpha" in _parameters_of(ranker):
         parameters.setdefault("alpha", search())
-    if ranker == "structured":
+    if "measure" in _parameters_of(ranker):
         parameters["measure"] = _optimised(chosen_measures[0])
     check_one_of(SCALES, scale=scale)
-    if scale is not None and not is_linear(ranker):
+    if scale is not None and not (is_linear(ranker) or has_kernel(ranker)):
         raise ParameterError(f"--scale is for linear rankers, and {ranker} does not need scaling: leave it out")
     return parameters
 
@@ -231,6 +247,14 @@ def _values(text: str) -> Any:
         return search()
     gammas = parse_alphas(text, "--gamma")
     return gammas[0] if len(gammas) == 1 else search(*gammas)
+
+
+def _gamma(text: str) -> float:
+    """The option --gamma of a ranker that has one kernel."""
+    gammas = parse_alphas(text, "--gamma")
+    if len(gammas) > 1:
+        raise ParameterError("--gamma: only kernel-map chooses among several; give one value")
+    return gammas[0]
 
 
 def _alpha(text: str) -> Any:

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 from rankwright.cli.data import DATA_HELP, DataReader, reads_data_anywhere
 from rankwright.cli.options import CONVENTION, SCALE, argument, flag, option, takes
 from rankwright.cli.output import check_output, print_json, print_table, working, writing
-from rankwright.cli.preparing import most_features, prepared
+from rankwright.cli.preparing import most_features, prepared, scaled
 from rankwright.cli.progress import progress_bar
-from rankwright.cli.ranker_options import RANKERS, is_linear, ranker_class, ranker_options, ranker_parameters
+from rankwright.cli.ranker_options import (
+    RANKERS,
+    has_kernel,
+    is_linear,
+    ranker_class,
+    ranker_options,
+    ranker_parameters,
+)
 from rankwright.cli.training_record import command_text, data_records, digests_of
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ _COUNTED = {
     "neural": "training",
 }
 # Those that tell every step of their solver.
-_ITERATIVE = ("ranksvm", "order-preserving", "structured")
+_ITERATIVE = ("ranksvm", "order-preserving", "structured", "kernel-structured")
 
 _MOST_TERMS = 10
 
@@ -71,7 +78,8 @@ def train(
 
     Linear rankers are trained on scaled features: each is divided by its spread within queries. Missing values are
     replaced by a mean, and an extra 0/1 feature marks them. The model includes these steps, so give it unscaled
-    features. Use --scale none to train on unscaled features.
+    features. Use --scale none to train on unscaled features. Rankers with a kernel are for a few thousand documents:
+    their features are scaled as well, but must not be missing.
 
     \b
     Examples:
@@ -95,6 +103,7 @@ def train(
     with digests_of(files) as digests:
         read = reader.read_training(files)
     by, trained = prepared(read, scale, options["missing"]) if is_linear(ranker) else (None, read)
+    scaling, trained = scaled(read, scale, ranker) if has_kernel(ranker) else (None, trained)
     queries, held_out = trained["train"], trained.get("valid")
     if ranker == "greedy-rankrls":
         sizes = range(1, most_features(options["max_features"], read["train"], data) + 1)
@@ -111,6 +120,8 @@ def train(
         warnings.warn(problem, stacklevel=1)
     training = _record(learner, report, data_records(files, read, digests))
     model = learner if by is None else model_of_features(learner, by, read["train"], read.get("valid"))
+    if scaling is not None:
+        model = learner.model().scaled_by(scaling)
     with writing(out):
         save_model(model, out, training=training)
     if as_json:

@@ -89,8 +89,14 @@ class TrainingReport:
 
     @property
     def _features_used(self) -> int:
+        if self._has_kernel:
+            return len(self.ranker.model().used_features())
         assert self.by is not None  # which is so for linear rankers
         return int(self.by.used_features(self.by.of_ranking(self.ranker.coef_)).sum())
+
+    @property
+    def _has_kernel(self) -> bool:
+        return hasattr(self.ranker, "dual_coef_")
 
     @property
     def _has_certificate(self) -> bool:
@@ -146,9 +152,16 @@ class TrainingReport:
         return [
             ("alpha", f"{regularisation(ranker.alpha_)}{_among(self._n_alphas)} (regularisation λ)"),
             *(self._objective_lines() if self._has_certificate else []),
-            ("features", f"{self._features_used:,} of {n_features:,} with a weight"),
+            self._kernel_line()
+            if self._has_kernel
+            else ("features", f"{self._features_used:,} of {n_features:,} with a weight"),
             *([("passes", self._effort())] if hasattr(ranker, "passes_") else []),
         ]
+
+    def _kernel_line(self) -> tuple[str, str]:
+        kernel, documents, *_ = self.ranker.model().kernel_sum()
+        told = ", ".join(f"{name} = {value:.4g}" for name, value in kernel.parameters.items())
+        return "documents", f"{documents.shape[0]:,} with a weight, in the kernel {kernel.name}{told and f' ({told})'}"
 
     def _effort(self) -> str:
         return f"{self.ranker.passes_:,} over the data"

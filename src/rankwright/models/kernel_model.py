@@ -209,9 +209,8 @@ def _columns(x: Any, by: Standardisation | None, documents: Any) -> Any:
         x = sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], documents.shape[1]))
     elif more:
         x = np.pad(x, ((0, 0), (0, more)))
-    if by is not None:
-        x = by.of(x.toarray() if sp.issparse(x) and by.mean.any() else x)  # a mean makes 0 something else
-    return plain(x)
+    x = plain(x.toarray() if sp.issparse(x) and by is not None and by.mean.any() else x)  # a mean moves 0 elsewhere
+    return x if by is None else plain(by.of(x))
 
 
 # Reading

@@ -21,14 +21,6 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "laplacian": ("gamma",),
     "cosine": (),
 }
-# What each of them computes.
-TOLD = {
-    "linear": "x · z",
-    "rbf": "exp(−γ ‖x − z‖²)",
-    "poly": "(γ x · z + c)^d",
-    "laplacian": "exp(−γ Σ|x_j − z_j|)",
-    "cosine": "x · z / (‖x‖ ‖z‖)",
-}
 _MOST_NUMBERS = 1 << 22  # of a block of a matrix
 
 

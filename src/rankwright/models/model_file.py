@@ -36,7 +36,7 @@ def save_model(
 
     Parameters
     ----------
-    ranker : a fitted linear ranker, such as RankRLS or RankSVM, or RankBoost, or a model that was read from a file
+    ranker : a fitted linear ranker, such as RankRLS or RankSVM, RankBoost, one with a kernel, or a model that was read
         Or a fitted scikit-learn Pipeline that ends in a linear ranker, behind scalers (StandardScaler, MinMaxScaler,
         RobustScaler, MaxAbsScaler, GlobalStandardScaler) and SimpleImputer: these are folded into the weights.
     path : path
@@ -116,8 +116,9 @@ def _field_text(value: Any, *, by_line: bool) -> str:
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file; a :class:`ParseError` names the file and what is wrong with it.
 
-    A file of `RankBoost` is read as a `StumpModel`, one of a `MappedRanker` as a `MappedModel`, and those of linear
-    rankers as a `LinearModel`.
+    Each kind of ranker has its kind of model: those of linear rankers are a `LinearModel`, `RankBoost` a `StumpModel`,
+    trees a `TreeModel`, formulas a `TermsModel`, kernel maps a `MappedModel`, kernels a `KernelModel`, networks a
+    `NetworkModel`.
 
     >>> import rankwright as rw
     >>> queries = rw.datasets.make_queries(n_queries=20, seed=0).queries

@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwright.data.normalise import GlobalStandardScaler, QueryMinMaxScaler
+from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.preparation.affine import Affine, behind
 from rankwright.preparation.formula import Formula
+from rankwright.preparation.preparation import prepare
 from rankwright.types import Array
 
 
@@ -35,6 +37,19 @@ class Standardisation(NamedTuple):
             formula = Formula(formula.weights[columns], formula.intercept)
         affine = Affine.of_standardisation(self.mean[columns], self.scale[columns])
         return behind(affine._replace(sources=columns), formula, len(self.mean))
+
+
+def within_query_scale(queries: Queries) -> Standardisation:
+    """Each feature divided by its spread within queries; a kernel that compares documents needs no mean."""
+    scale = prepare(queries)[0].scale
+    assert scale is not None  # features are scaled unless one asks for something else
+    return Standardisation(np.zeros(queries.n_features), scale)
+
+
+def standardised(queries: Queries, by: Standardisation) -> Queries:
+    """The same queries with scaled features."""
+    names = queries.feature_names if queries.has_feature_names else None
+    return Queries.of_parts(by.of(queries.X), queries.supervision, queries.grouping, names, queries.doc_ids)
 
 
 def standardisation_by(scaler: Any, model: Any) -> Standardisation:

@@ -33,13 +33,11 @@ class KernelSpace(NamedTuple):
     kernel : what documents are compared by
     documents : the pivots, one to a row
     factor : L with LLᵀ = K of the pivots, lower triangular
-    rows : which of the documents that it was made of are the pivots
     """
 
     kernel: Kernel
     documents: Any
     factor: Array
-    rows: Columns
 
     @classmethod
     def of(cls, kernel: Kernel, queries: Queries) -> tuple[Self, Array]:
@@ -51,9 +49,8 @@ class KernelSpace(NamedTuple):
                 "some of the queries, or a linear ranker"
             )
         matrix = checked_kernels(kernel, queries)
-        factor, rows = _factor(matrix, kernel)
-        rank = factor.shape[1]
-        return cls(kernel, plain(queries.X)[rows], factor[rows], rows[:rank]), factor
+        factor, pivots = _factor(matrix, kernel)
+        return cls(kernel, plain(queries.X)[pivots], factor[pivots]), factor
 
     def coordinates(self, x: Any) -> Array:
         """Those of other documents, as far as they lie in this space: no score depends on what is beside it."""
