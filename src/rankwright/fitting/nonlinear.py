@@ -134,8 +134,7 @@ class Formulas(NonlinearFamily):
 
 _LEAST_LEAVES = 20  # that there are documents for
 _TREES = (50, 100, 200, 400)
-_FIRST_LEAST_LEAVES = 20  # that there are documents for
-_TREES = (50, 100)  # so that every family has had its turn soon
+_FIRST_TREES = (50, 100)  # so that every family has had its turn soon
 
 
 @dataclass(frozen=True)
