@@ -216,6 +216,20 @@ def test_a_ranker_that_refuses_the_data_is_left_out_with_its_reason(curved, monk
     ]
 
 
+def test_settings_that_are_refused_later_are_told_and_the_others_count(curved, monkeypatch):
+    usual = Formulas.trained
+
+    def refuse_others(self, queries, setting, progress):
+        if setting != self.draw(0, 0)[0].told:
+            raise DataError("this is too much")
+        return usual(self, queries, setting, progress)
+
+    monkeypatch.setattr(Formulas, "trained", refuse_others)
+    result = fit(curved, rankers=["basis-map"], folds=3)
+    assert len(result.judged[0].settings) == 1
+    assert f"Left out: formula, with {result.judged[0].family.draw(1, 0)[0]}: this is too much." in str(result)
+
+
 # Options
 
 

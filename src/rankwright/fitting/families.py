@@ -16,6 +16,7 @@ from rankwright.fitting.data import FitData, Sides, of_columns
 from rankwright.fitting.family import LINEAR, AnySetting, End, Family, Setting
 from rankwright.fitting.learned import Weights
 from rankwright.fitting.work import Arrays
+from rankwright.measures.measure import Measure
 from rankwright.preparation.spread import varies_within_queries
 from rankwright.progress import Tell
 from rankwright.rankers.greedy_rankrls import GreedyRankRLS
@@ -205,10 +206,15 @@ class Structured(_Iterative):
 
     def _for(self, queries: AnyQueries, alpha: Search) -> Any:
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
-        is_bounded = self.measure.name == "nDCG" or (self.measure.name == "AP" and self.measure.cutoff is None)
         near = RankRLS(search(*_ALPHAS), **told).fit(queries).coef_
         near = near.astype(np.float32).astype(np.float64)  # its last digits depend on how the data are cut into parts
-        return StructuredRanker(self.measure if is_bounded else "ndcg@10", alpha, center=near, tol=_TOL, **told)
+        return StructuredRanker(bounded_measure(self.measure), alpha, center=near, tol=_TOL, **told)
+
+
+def bounded_measure(measure: Measure) -> Measure | str:
+    """The measure that structured rankers are trained for: itself if it has a bound, else NDCG@10."""
+    is_bounded = measure.name == "nDCG" or (measure.name == "AP" and measure.cutoff is None)
+    return measure if is_bounded else "ndcg@10"
 
 
 FAMILIES: tuple[type[LinearFamily], ...] = (

@@ -191,32 +191,44 @@ class Job:
         if self.budget is None:
             self.deadline = time.monotonic() + SEARCH_SECONDS
         found: dict[Family, Judged] = {}
-        left_out: dict[Family, LeftOut] = {}
-        for family in families:
-            reason = family.why_not()
-            if reason is not None:
-                left_out[family] = self._left_out(family, reason, n_parts=self.n_splits)
+        left_out = [
+            self._left_out(family, reason, n_parts=self.n_splits)
+            for family in families
+            if (reason := family.why_not()) is not None
+        ]
+        never = {each.family for each in left_out}
         most = max(family.most_draws for family in families)
         for number, family in product(range(most), families):
-            if family in left_out or number >= family.most_draws:
+            if family in never or number >= family.most_draws:
                 continue
             self.total += self.n_splits if number else 0
-            settings, may_stop = family.draw(number, self.options["seed"]), may_stop or bool(found)
             try:
-                judged = self._judge_settings(family, self.data, settings, f"-draw{number + 1}", may_stop=may_stop)
+                judged = self._judge_draw(family, number, may_stop=may_stop or bool(found))
             except RankwrightError as error:
-                if number:
-                    raise
-                left_out[family] = self._left_out(family, str(error).rstrip("."), n_parts=0)
+                left_out.append(self._refused(family, number, error))
+                never |= set() if number else {family}
                 continue
-            if judged is None:
-                if number:
-                    found[family] = replace(found[family], ended_for_time=True)
-                else:
-                    left_out[family] = self._out_of_time(family)
+            if judged is not None:
+                found[family] = found[family].joined(judged) if family in found else judged
+            elif family in found:
+                found[family] = replace(found[family], ended_for_time=True)
             else:
-                found[family] = found[family].joined(judged) if number else judged
-        return list(found.values()), list(left_out.values())
+                left_out.append(self._out_of_time(family))
+                never.add(family)
+        return list(found.values()), left_out
+
+    def _judge_draw(self, family: NonlinearFamily, number: int, *, may_stop: bool) -> Judged | None:
+        """The settings of a draw on all splits; None if time is out before."""
+        settings = family.draw(number, self.options["seed"])
+        return self._judge_settings(family, self.data, settings, f"-draw{number + 1}", may_stop=may_stop)
+
+    def _refused(self, family: NonlinearFamily, number: int, error: RankwrightError) -> LeftOut:
+        """A family that refuses the data with its usual settings, or other settings that it refuses later."""
+        reason = str(error).rstrip(".")
+        if number == 0:
+            return self._left_out(family, reason, n_parts=0)
+        first = family.draw(number, self.options["seed"])[0]
+        return LeftOut(family, f"with {first}: {reason}")
 
     def _judge(self, family: LinearFamily, *, may_stop: bool) -> Judged | None:
         """The family on all splits, with more λ where the best is at an end of its grid; None if time is out before."""

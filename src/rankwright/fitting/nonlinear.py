@@ -16,6 +16,7 @@ import numpy as np
 
 from rankwright.data.streams.streamed import AnyQueries
 from rankwright.fitting.data import FitData, Sides
+from rankwright.fitting.families import bounded_measure
 from rankwright.fitting.family import BLACK_BOX, FORMULA, AnySetting, Drawn, Family
 from rankwright.fitting.learned import Models
 from rankwright.fitting.work import Arrays
@@ -105,9 +106,12 @@ class KernelMaps(NonlinearFamily):
     def trained(self, queries: AnyQueries, setting: Mapping[str, Any], progress: Tell | None) -> Model:
         """λ and the bandwidth are chosen by these queries alone."""
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
-        linear = {"rankrls": RankRLS, "order-preserving": OrderPreservingRanker, "structured": StructuredRanker}
         kernel = KernelMap(setting["kind"], setting["components"], scaling=setting["scaling"])
-        ranker = MappedRanker(kernel, linear[setting["loss"]](alpha=search(), **told))
+        if setting["loss"] == "structured":
+            linear = StructuredRanker(bounded_measure(self.measure), search(), **told)
+        else:
+            linear = {"rankrls": RankRLS, "order-preserving": OrderPreservingRanker}[setting["loss"]](search(), **told)
+        ranker = MappedRanker(kernel, linear)
         return ranker.fit(queries, progress=progress).model()
 
 
@@ -128,6 +132,7 @@ class Formulas(NonlinearFamily):
         return ranker.fit(queries, progress=progress).model()
 
 
+_LEAST_LEAVES = 20  # that there are documents for
 _TREES = (50, 100, 200, 400)
 _FIRST_TREES = (50, 100)  # so that every family has had its turn soon
 
@@ -166,6 +171,8 @@ class _Trees(NonlinearFamily):
     def trained(self, queries: AnyQueries, setting: Mapping[str, Any], progress: Tell | None) -> Model:
         """All trees that are asked for: held-out queries of the fit tell how many are best."""
         options = {"loss": self.loss, **setting}
+        # Few documents cannot fill large leaves.
+        options["min_documents"] = min(options["min_documents"], max(1, queries.n_documents // _LEAST_LEAVES))
         ranker = BoostedRanker(
             library="lightgbm",
             n_trees=options.pop("trees"),

@@ -57,5 +57,4 @@ def _line(row: Mapping[str, Any]) -> list[str]:
         f'<span class="measured">{duration(row["seconds"])}</span>',
         f"{row['features']:,}",
         ", ".join(row["targets"]) or "none",
-        escaped(row["setting"]),
     ]
