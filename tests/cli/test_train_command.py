@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import minimize
 
 import rankwright as rw
+from rankwright.cli.ranker_options import is_linear
 from rankwright.cli.train import RANKERS
 from rankwright.cli.training_report import IterationLines
 from rankwright.evaluation.tables import regularisation
@@ -20,8 +21,8 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = [name for name in RANKERS if name != "rankboost"]
-ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
+LINEAR = [name for name in RANKERS if is_linear(name)]
+ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression, structured and kernel-map"
 
 
 @pytest.fixture(name="run")
