@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 import rankwright as rw
+from rankwright.cli.ranker_options import is_linear
 from rankwright.cli.train import RANKERS
 from rankwright.cli.training_report import IterationLines
 from rankwright.evaluation.tables import regularisation
@@ -21,9 +22,10 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = ["ranksvm", "order-preserving", "rankrls", "greedy-rankrls", "regression", "structured"]
+LINEAR = [name for name in RANKERS if is_linear(name)]
 ALL_WITH_ALPHA = (
-    "ranksvm, order-preserving, rankrls, greedy-rankrls, regression, structured, kernel-rankrls and kernel-structured"
+    "ranksvm, order-preserving, rankrls, greedy-rankrls, regression, structured, kernel-rankrls, kernel-structured, "
+    "kernel-map and basis"
 )
 ALL_ITERATIVE = "ranksvm, order-preserving, structured and kernel-structured"
 

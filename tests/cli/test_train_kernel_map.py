@@ -26,6 +26,13 @@ def test_it_trains_what_the_library_trains(run, files):
     ranker = rw.MappedRanker(by, rw.RankRLS(rw.search(1, 4))).fit(train)
     assert (told["ranker"], told["maps_tried"], told["alphas_tried"]) == ("MappedRanker", 2, 2)
     assert (told["gamma"], told["alpha"]) == (ranker.setting_["gamma"], ranker.alpha_)
+    training = rw.load_model(model).training_
+    told = {name: value for name, value in told.items() if name not in ("ranker", "model")}
+    assert training["figures"] | {name: training[name] for name in ("judged_on", "measures")} == told
+    chosen = list(ranker.ranker_.path_.alphas).index(ranker.alpha_)
+    ((_, estimates),) = ranker.ranker_.path_.lqo.items()
+    assert told["judged_on"] == "held-out"
+    assert told["measures"][0]["mean"] == pytest.approx(estimates[chosen].mean)
     test = rw.read_parquet(files / "test.parquet")
     np.testing.assert_array_equal(rw.load_model(model).predict(test), ranker.predict(test))
     scores = run("predict", model, files / "test.parquet").out.split()
