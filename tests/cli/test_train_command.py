@@ -20,8 +20,9 @@ from rankwright.progress import Iteration, Progress
 NAMES = ["bm25", "pagerank", "title [tf]", "url length", "clicks", "age"]
 OPTIONS = ("--alpha", "1,16", "--measure", "map,ndcg@5")
 ITERATIVE = ("ranksvm", "order-preserving", "structured")
-LINEAR = [name for name in RANKERS if name != "rankboost"]
-ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression and structured"
+NON_LINEAR = ("rankboost", "kernel-map", "basis", "neural", "boosted")
+LINEAR = [name for name in RANKERS if name not in NON_LINEAR]
+ALL_WITH_ALPHA = "ranksvm, order-preserving, rankrls, greedy-rankrls, regression, structured, kernel-map and basis"
 
 
 @pytest.fixture(name="run")
@@ -261,14 +262,14 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--standardize", "dcg"), "order-preserving"),
         ("ranksvm", ("--cutoff", "5"), "order-preserving"),
         ("regression", ("--normalize",), "order-preserving"),
-        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("greedy-rankrls", ("--loss", "hinge"), "ranksvm, order-preserving, neural and boosted"),
         ("rankrls", ("--valid", "none.txt", "--early-stopping"), "ranksvm, order-preserving and structured"),
         ("ranksvm", ("--max-features", "3"), "greedy-rankrls"),
         ("rankrls", ("--max-iter", "3"), "ranksvm, order-preserving and structured"),
         ("rankrls", ("--weights", "unit"), "ranksvm and rankboost"),
         ("ranksvm", ("--rounds", "3"), "rankboost"),
         ("regression", ("--thresholds", "3"), "rankboost"),
-        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost"),
+        ("greedy-rankrls", ("--valid", "none.txt", "--patience", "3"), "rankboost, neural and boosted"),
         ("rankboost", ("--alpha", "1"), ALL_WITH_ALPHA),
         ("rankboost", ("--rule", "best"), ALL_WITH_ALPHA),
         ("rankboost", ("--tol", "0.1"), "ranksvm, order-preserving and structured"),
@@ -277,7 +278,7 @@ def test_the_order_preserving_loss_is_that_of_the_measure(run, parts, files, out
         ("ranksvm", ("--bound", "tight"), "structured"),
         ("order-preserving", ("--position-weights", "1,0.5"), "structured"),
         ("rankboost", ("--rescale", "slack"), "structured"),
-        ("structured", ("--loss", "hinge"), "ranksvm and order-preserving"),
+        ("structured", ("--loss", "hinge"), "ranksvm, order-preserving, neural and boosted"),
         ("structured", ("--cutoff", "5"), "order-preserving"),
     ],
 )
@@ -407,7 +408,7 @@ def test_steps_and_gap_can_be_set(run, files, out):
 
 
 def test_training_that_does_not_converge_is_told(run, files, out, monkeypatch):
-    monkeypatch.setattr("rankwright.rankers.ranksvm.RankSVM", partial(rw.RankSVM, max_iter=1, tol=1e-12))
+    monkeypatch.setattr("rankwright.RankSVM", partial(rw.RankSVM, max_iter=1, tol=1e-12))
     ran = run("train", files[0], "--alpha", "2^-10", "--out", out)
     assert ran.code == 0
     assert re.fullmatch("warning: .*after 1 steps.*\n", ran.err)
