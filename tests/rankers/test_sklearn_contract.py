@@ -90,7 +90,7 @@ def exceptions_of(estimator):
 
 
 IN_ONE_QUERY = [ranker for ranker in RANKERS if not isinstance(ranker, rw.GreedyRankRLS | rw.BasisRanker)]
-IN_SEVERAL = [made(**ranker.get_params()) for made, ranker in zip(DEALT, RANKERS, strict=True)]
+IN_SEVERAL = [made(**ranker.get_params(deep=False)) for made, ranker in zip(DEALT, RANKERS, strict=True)]
 
 
 IN_TWO_WAYS = ("DealtBasisRanker", "DealtGreedyRankRLS", "DealtRankRLS", "DealtRankSVM")  # the others, dealt, take long
