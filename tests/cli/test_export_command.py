@@ -104,11 +104,11 @@ def test_a_model_behind_a_scaler_is_exported_with_it(run, queries, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "problem"),
     [
-        (("--to", "lucene"), 2, "--to must be one of 'solr', "),
+        (("--to", "nowhere"), 2, "--to must be one of 'solr', "),
         (
             ("--to", "sql", "--name", "a"),
             2,
-            "--name is for solr, elasticsearch, opensearch, vespa, onnx, python, not for sql",
+            "--name is for solr, elasticsearch, opensearch, vespa, onnx, python, lucene, not for sql",
         ),
         (("--to", "solr", "--feature-set", "a"), 2, "--feature-set is for elasticsearch, opensearch, not for solr"),
         (("--to", "onnx"), 2, "--to onnx writes a binary file: add --out"),

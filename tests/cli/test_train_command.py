@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
@@ -452,7 +451,8 @@ def test_steps_and_gap_can_be_set(run, files, out):
 
 
 def test_training_that_does_not_converge_is_told(run, files, out, monkeypatch):
-    monkeypatch.setattr("rankwright.rankers.ranksvm.RankSVM", partial(rw.RankSVM, max_iter=1, tol=1e-12))
+    impatient = {**rw.RankSVM.__init__.__kwdefaults__, "max_iter": 1, "tol": 1e-12}
+    monkeypatch.setattr(rw.RankSVM.__init__, "__kwdefaults__", impatient)
     ran = run("train", files[0], "--alpha", "2^-10", "--out", out)
     assert ran.code == 0
     assert re.fullmatch("warning: .*after 1 steps.*\n", ran.err)

@@ -149,8 +149,8 @@ def test_scalers_that_a_model_cannot_have(model, scaler, problem):
 @pytest.mark.parametrize(
     ("target", "options", "problem"),
     [
-        ("lucene", {}, "to must be one of 'solr', .*, not 'lucene'"),
-        ("sql", {"name": "a"}, "name is for solr, elasticsearch, opensearch, vespa, onnx, python, not for sql"),
+        ("nowhere", {}, "to must be one of 'solr', .*, not 'nowhere'"),
+        ("sql", {"name": "a"}, "name is for solr, elasticsearch, opensearch, vespa, onnx, python, lucene, not for sql"),
         ("solr", {"table": "a"}, "table is for sql, not for solr"),
         ("sql", {"dialect": "oracle"}, "dialect must be one of 'ansi', 'mysql'"),
         ("sql", {"nulls": "one"}, "nulls must be one of 'model', 'zero', 'null'"),

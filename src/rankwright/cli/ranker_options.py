@@ -157,7 +157,9 @@ def ranker_class(name: str) -> Any:
 
 def is_linear(ranker: str) -> bool:
     """Whether it learns weights, and so is trained on features that are scaled and have no missing values."""
-    return {"missing", "alpha"} <= _parameters_of(ranker)
+    from rankwright.models.linear_model import LinearScorer
+
+    return issubclass(ranker_class(ranker), LinearScorer)
 
 
 def has_kernel(ranker: str) -> bool:
