@@ -11,8 +11,8 @@ import numpy as np
 import rankwright as rw
 from benchmarks.collections import mslr_sized
 from benchmarks.timing import Row, seconds
-from rankwright.boosting.named_losses import LOSSES
 from rankwright.lightgbm import objective
+from rankwright.losses import LOSSES
 from rankwright.machine.threads import thread_count
 
 _MOST_TIMES = 1.5  # that a round of ours may take of a round of lambdarank

@@ -11,8 +11,8 @@ import numpy as np
 
 import rankwright as rw
 from benchmarks.nonlinear_peers import MOST_TREES, PATIENCE, TREE_SPACE, Scores, lightgbm_scores, xgboost_scores
-from rankwright.boosting.named_losses import LOSSES
 from rankwright.fitting.nonlinear import Formulas, KernelMaps, Networks, NonlinearFamily
+from rankwright.losses import LOSSES
 from rankwright.measures.measure import one_measure
 from rankwright.preparation.preparation import prepare
 

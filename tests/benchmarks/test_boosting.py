@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks import boosting
-from rankwright.boosting.named_losses import LOSSES
 from rankwright.datasets import make_queries
+from rankwright.losses import LOSSES
 
 
 @pytest.mark.peers

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import rankwright as rw
 import rankwright.lightgbm
 import rankwright.xgboost
-from rankwright.boosting.named_losses import LOSSES
+from rankwright.losses import LOSSES, loss_of
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_weights_within_a_query_are_refused():
 
 @pytest.mark.parametrize("module", [rankwright.lightgbm, rankwright.xgboost])
 def test_copies_leave_what_was_prepared_behind(module):
-    objective, evaluation = module.objective("position", group=TRAIN.sizes), module.evaluation("err@5")
+    objective, evaluation = module.objective("position-sensitive", group=TRAIN.sizes), module.evaluation("err@5")
     scores = np.random.default_rng(0).standard_normal(TRAIN.n_documents)
     told = objective(TRAIN.y, scores)
     packed = pickle.dumps(objective)
@@ -198,7 +198,7 @@ def by_xgboost(loss, n_trees=25):
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss_falls_and_ranks_new_queries_better_with_lightgbm(name):
     booster, told = by_lightgbm(name)
-    losses = LOSSES[name].on(TRAIN)
+    losses = loss_of(name).on(TRAIN)
     assert losses.at(booster.predict(TRAIN.X)).value < losses.at(np.zeros(TRAIN.n_documents)).value
     assert told[-1] == pytest.approx(ndcg(booster.predict(VALID.X), VALID))
     assert told[-1] > ndcg(np.zeros(VALID.n_documents), VALID) + 0.1
@@ -208,7 +208,7 @@ def test_every_loss_falls_and_ranks_new_queries_better_with_lightgbm(name):
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss_falls_and_ranks_new_queries_better_with_xgboost(name):
     (on_train, on_valid), told = by_xgboost(name)
-    losses = LOSSES[name].on(TRAIN)
+    losses = loss_of(name).on(TRAIN)
     assert losses.at(on_train).value < losses.at(np.zeros(TRAIN.n_documents)).value
     assert told[-1] == pytest.approx(ndcg(on_valid, VALID), abs=1e-6)
     assert told[-1] > ndcg(np.zeros(VALID.n_documents), VALID) + 0.1

@@ -11,7 +11,7 @@ from rankwright.losses import LOSSES, Loss, PreorderLoss, RankRLSLoss, loss_of
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_name_is_a_loss(name):
-    queries = rw.Queries(None, [2, 0, 1, 0, 0, 1], ["b", "a", "b", "a", "c", "b"])
+    queries = rw.Queries(None, [2, 0, 0, 0, 0, 1], ["b", "a", "b", "a", "c", "b"])
     loss = loss_of(name)
     assert isinstance(loss, Loss)
     at = loss.on(queries).at([0.1, 0.2, 0.3, -1.0, 5.0, 0.0])

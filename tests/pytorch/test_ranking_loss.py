@@ -71,7 +71,7 @@ def test_values_and_gradients_are_ours(given, seed):
 def test_rankings_and_graphs(supervision):
     qid = ["b", "a", "b", "a", "b"]
     if supervision == "ranking":
-        given, losses = rw.FullRanking([2, 1, 3, 2, 1]), ["preorder", OrderPreservingLoss(standardize="zero-one")]
+        given, losses = rw.FullRanking([2, 1, 3, 2, 1]), ["ranksvm", OrderPreservingLoss(standardize="zero-one")]
     else:
         given = rw.PreferenceGraph(5, [0, 1, 4], [2, 3, 2], [1.0, 0.5, 2.0])
         losses = [PreorderLoss("logistic"), OrderPreservingLoss(standardize="wpd")]

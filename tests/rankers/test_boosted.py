@@ -12,7 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rankwright as rw
-from rankwright.boosting.named_losses import LIBRARY_LOSSES, LOSSES
+from rankwright.boosting.named_losses import LIBRARY_LOSSES
+from rankwright.losses import LOSSES
 
 SMALL = {"n_trees": 12, "leaves": 6, "min_documents": 5, "learning_rate": 0.3}
 OF_LIBRARY = [(name, library) for name, (library, _) in LIBRARY_LOSSES.items()]
@@ -224,7 +225,7 @@ def test_what_is_refused():
     X, y = np.ones((4, 2)), [0, 1, 0, 2]
     for parameters, message in (
         ({"library": "catboost"}, "library must be one of 'lightgbm', 'xgboost', not 'catboost'"),
-        ({"loss": "ndcg"}, "loss must be one of 'order-preserving'"),
+        ({"loss": "ndcg"}, "loss must be one of 'squared'"),
         ({"loss": "rank:ndcg"}, "set library='xgboost'"),
         ({"n_trees": 0}, "n_trees must be a whole number"),
         ({"leaves": 1}, "leaves must be a whole number from 2"),

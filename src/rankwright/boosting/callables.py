@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankwright.boosting.derivatives import Derivatives, Numbers32
-from rankwright.boosting.named_losses import loss_of
+from rankwright.boosting.named_losses import own_loss
 from rankwright.data.queries import Queries
 from rankwright.errors import ParameterError
 from rankwright.evaluation.per_query import measure_values
@@ -77,7 +77,7 @@ class Objective:
     """Gradient and curvature of a loss, for a library to call; data sets that come again are prepared once."""
 
     def __init__(self, loss: str | Loss, group: npt.ArrayLike | None = None) -> None:
-        self.loss = loss_of(loss)
+        self.loss = own_loss(loss)
         self.group = None if group is None else np.asarray(group)
         self._prepared = Prepared(self._derivatives)
 

@@ -71,8 +71,8 @@ def ranker_options(
         "NAME",
         "ranksvm: squared-hinge, hinge, huber-hinge or logistic; "
         "order-preserving: squared-hinge, huber-hinge or squared; "
-        "neural: order-preserving, preorder, position-sensitive, structured, structured-softmax, rankrls or squared; "
-        "boosted: preorder, order-preserving, ranksvm, position, structured, …, lambdarank, xendcg or rank:ndcg.",
+        "boosted, neural: order-preserving, preorder, ranksvm, position-sensitive, structured, structured-softmax, …; "
+        "boosted: also lambdarank, xendcg or rank:ndcg.",
     ),
     weights: str | None = option("NAME", "ranksvm: unit, per-query or gain-per-query; rankboost: unit or per-query."),
     margin: str | None = option("NAME", "ranksvm: unit or position."),

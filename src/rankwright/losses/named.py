@@ -15,16 +15,22 @@ from rankwright.losses.pairwise import OrderPreservingLoss, PreorderLoss
 from rankwright.losses.pointwise import SquaredLoss
 from rankwright.losses.structured import StructuredHinge
 
-# A name, and what makes the loss of options, which are those of its class.
+# A name, and what makes the loss of options, which are those of its class. The structured ones weigh positions by the
+# discount of NDCG: so the ranking that violates a margin most is a sort.
 LOSSES: dict[str, Callable[..., Loss]] = {
     "squared": SquaredLoss,
     "rankrls": RankRLSLoss,
-    "preorder": PreorderLoss,
-    "position-sensitive": partial(PreorderLoss, "hinge", margin="position"),
+    "preorder": partial(PreorderLoss, weights="gain-per-query"),
+    "ranksvm": partial(PreorderLoss, weights="per-query"),
+    "hinge": partial(PreorderLoss, "hinge", weights="per-query"),
+    "logistic": partial(PreorderLoss, "logistic", weights="gain-per-query"),
+    "position-sensitive": partial(PreorderLoss, weights="per-query", margin="position"),
     "order-preserving": OrderPreservingLoss,
-    "structured": StructuredHinge,
+    "order-preserving-dcg": partial(OrderPreservingLoss, standardize="dcg"),
+    "structured": partial(StructuredHinge, position_weights="discount"),
+    "structured-map": partial(StructuredHinge, "map"),
+    "structured-softmax": partial(ListwiseHinge, reduce="softmax", temperature=0.1, position_weights="discount"),
     "listwise": ListwiseHinge,
-    "structured-softmax": partial(ListwiseHinge, reduce="softmax"),
 }
 
 

@@ -48,9 +48,8 @@ class BoostedRanker(Ranker):
     ----------
     loss : name or loss of `rankwright.losses`
         "preorder" (the default: pairs weighed by their difference in gain), "order-preserving" (consistent with NDCG),
-        "order-preserving-dcg", "position", "ranksvm", "hinge", "logistic", "squared", "structured" (a bound of
-        1 − NDCG @ 10), "structured-map", "structured-softmax"; LightGBM's own "lambdarank" and "xendcg"; XGBoost's
-        own "rank:ndcg".
+        "structured" (a bound of 1 − NDCG @ 10) and others of `rankwright.losses.LOSSES`; LightGBM's own "lambdarank"
+        and "xendcg"; XGBoost's own "rank:ndcg".
     library : "lightgbm" or "xgboost"
     n_trees : int
         Trees at most. With validation queries, the number with the best first measure is kept, the least of equals.

@@ -86,8 +86,8 @@ class NeuralRanker(NetworkScorer, Ranker):
     hidden : widths of the hidden layers
         None at all, ``()``, is a linear ranker.
     loss : name or Loss
-        "order-preserving", "preorder", "position-sensitive", "structured", "structured-softmax", "listwise", "rankrls",
-        "squared", or an object of `rankwright.losses`, such as ``PreorderLoss("logistic", "gain-per-query")``.
+        A name in `rankwright.losses.LOSSES`, such as "order-preserving" or "structured-softmax", or an object of
+        `rankwright.losses`, such as ``PreorderLoss("logistic", "unit")``.
     activation : "silu", "relu" or "tanh"
     scaling : "log", "standard", "quantile" or "within-query"
         What happens to features first. "standard" divides their distance from the mean by the standard deviation. "log"

@@ -25,8 +25,8 @@ def loss(loss: str | Loss = "order-preserving", *, reduction: Reduction = "mean"
     Parameters
     ----------
     loss : name or Loss
-        "squared", "rankrls", "preorder", "position-sensitive", "order-preserving", "structured", "listwise",
-        "structured-softmax"; or an object of `rankwright.losses`.
+        A name in `rankwright.losses.LOSSES`, such as "order-preserving" or "structured-softmax"; or an object of
+        `rankwright.losses`.
     reduction : "mean", "sum" or "none"
         Of the losses of the queries: their mean (weighted, if there are weights), their sum, or all of them.
     options
