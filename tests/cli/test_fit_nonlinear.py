@@ -12,7 +12,7 @@ from rankwright.fitting import nonlinear
 from rankwright.fitting.nonlinear import BoostedTrees, Formulas, KernelMaps, LambdaRank, Networks
 from tests.fitting.curved import curved_queries
 
-CORE = ["kernel-map", "basis-map"]
+CORE = ["kernel-map", "basis"]
 EXTRAS = ["boosted", "lambdarank", "xendcg", "neural"]
 
 
@@ -63,11 +63,11 @@ def test_every_command_takes_the_model(run, folder, tmp_path, name):
     assert ran.code == 0, ran.err
     assert (tmp_path / "model.py").read_text()
     report = (out / "report.html").read_text()
-    assert ("The chosen ranker is a formula: " if name == "basis-map" else "is no weighted sum of features") in report
+    assert ("The chosen ranker is a formula: " if name == "basis" else "is no weighted sum of features") in report
 
 
 def test_linear_and_nonlinear_on_one_leaderboard(run, folder, tmp_path):
-    options = ["--ranker", "rankrls,kernel-map,basis-map", "--test", folder / "test.parquet", "--folds", "3"]
+    options = ["--ranker", "rankrls,kernel-map,basis", "--test", folder / "test.parquet", "--folds", "3"]
     ran = run("fit", folder / "train.parquet", *options, "--out", tmp_path / "out", "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)

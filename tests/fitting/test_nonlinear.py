@@ -43,7 +43,7 @@ def made_curved():
 
 @pytest.fixture(name="result")
 def fitted(curved):
-    return fit(curved[:40], test=curved[40:], rankers=["rankrls", "kernel-map", "basis-map"], folds=3)
+    return fit(curved[:40], test=curved[40:], rankers=["rankrls", "kernel-map", "basis"], folds=3)
 
 
 # Draws
@@ -71,7 +71,7 @@ def test_nothing_is_drawn_twice(monkeypatch):
 
 
 def test_values_are_those_of_training_without_the_fold(curved):
-    result = fit(curved, rankers=["basis-map"], folds=3, seed=4)
+    result = fit(curved, rankers=["basis"], folds=3, seed=4)
     entry = result.entries[0]
     fold = np.random.default_rng(4).permutation(np.arange(curved.n_queries) % 3)
     by_hand, scores = np.empty(curved.n_queries), np.empty(curved.n_documents)
@@ -121,7 +121,7 @@ def test_a_certificate_knows_what_a_nonlinear_ranker_was_trained_on(result, curv
 
 def test_a_linear_truth_keeps_a_linear_ranker():
     made = rw.datasets.make_queries(90, 12, 5, n_informative=3, n_correlated=1, noise=0.3, seed=2).queries
-    result = fit(made, rankers=["rankrls", "basis-map"], folds=3)
+    result = fit(made, rankers=["rankrls", "basis"], folds=3)
     assert result.entries[result.chosen].family.complexity == LINEAR
 
 
@@ -165,7 +165,7 @@ def test_what_a_simpler_ranker_gives_up_is_told(curved, monkeypatch):
     """With grades that are nearly noise, the linear ranker is as good."""
     rng = np.random.default_rng(1)
     noisy = rw.Queries(curved.X, rng.integers(0, 3, curved.n_documents), curved.qid)
-    result = fit(noisy, rankers=["rankrls", "basis-map"], folds=3)
+    result = fit(noisy, rankers=["rankrls", "basis"], folds=3)
     assert result.entries[result.chosen].family.complexity == LINEAR
     if result.given_up is not None and result.given_up.best.family.complexity == FORMULA:
         assert "A linear ranker, which is easier to run and to explain, instead of formula with" in str(result)
@@ -187,8 +187,8 @@ def test_what_is_not_installed_is_named_with_the_extra(curved, monkeypatch):
 
 
 def test_a_budget_ends_the_search(curved):
-    result = fit(curved, rankers=["rankrls", "basis-map"], folds=3, budget=1e-9)
-    assert [each.family.name for each in result.left_out] == ["basis-map"]
+    result = fit(curved, rankers=["rankrls", "basis"], folds=3, budget=1e-9)
+    assert [each.family.name for each in result.left_out] == ["basis"]
     assert result.left_out[0].reason == "not finished within 1e-09 s: raise the budget to try it"
     assert result.ended_for_time
 
@@ -198,7 +198,7 @@ def test_time_that_ends_between_rounds_keeps_what_is_done(curved, monkeypatch):
 
     asked = iter([False] * 3 + [True] * 100)  # three splits of the first draw
     monkeypatch.setattr(Job, "_is_late", lambda self: next(asked))
-    result = fit(curved, rankers=["basis-map"], folds=3)
+    result = fit(curved, rankers=["basis"], folds=3)
     (judged,) = result.judged
     assert len(judged.settings) == 1
     assert judged.ended_for_time
@@ -210,9 +210,9 @@ def test_a_ranker_that_refuses_the_data_is_left_out_with_its_reason(curved, monk
         raise DataError("it does not like these queries.")
 
     monkeypatch.setattr(Formulas, "trained", refuse)
-    result = fit(curved, rankers=["rankrls", "basis-map"], folds=3)
+    result = fit(curved, rankers=["rankrls", "basis"], folds=3)
     assert [(each.family.name, each.reason) for each in result.left_out] == [
-        ("basis-map", "it does not like these queries")
+        ("basis", "it does not like these queries")
     ]
 
 
@@ -225,7 +225,7 @@ def test_settings_that_are_refused_later_are_told_and_the_others_count(curved, m
         return usual(self, queries, setting, progress)
 
     monkeypatch.setattr(Formulas, "trained", refuse_others)
-    result = fit(curved, rankers=["basis-map"], folds=3)
+    result = fit(curved, rankers=["basis"], folds=3)
     assert len(result.judged[0].settings) == 1
     assert f"Left out: formula, with {result.judged[0].family.draw(1, 0)[0]}: this is too much." in str(result)
 
@@ -249,7 +249,7 @@ def test_all_nonlinear_rankers_join_by_one_word(monkeypatch):
 
 
 def test_what_is_finished_is_not_trained_again(curved, tmp_path, monkeypatch):
-    options = {"rankers": ["rankrls", "basis-map"], "folds": 3}
+    options = {"rankers": ["rankrls", "basis"], "folds": 3}
     first = fit(curved, **options, work=Work(tmp_path, "a" * 16))
 
     def never(self, queries, setting, progress):
@@ -293,7 +293,7 @@ def test_the_page_of_a_nonlinear_ranker(result, curved):
     told = report_data(result, inspect(curved[:40]), reproduce=REPRODUCE)
     page = render_report(told)
     assert "Linear or not" in page
-    if result.entries[result.chosen].family.name == "basis-map":
+    if result.entries[result.chosen].family.name == "basis":
         assert result.formula_text.replace("<", "&lt;") in page
         assert f"The formula: {result.formula_text}" in str(result)
     else:
@@ -305,7 +305,7 @@ def test_the_page_of_a_nonlinear_ranker(result, curved):
     assert any("bm25" in name for name in named)
 
 
-@pytest.mark.parametrize("name", ["rankrls", "kernel-map", "basis-map"])
+@pytest.mark.parametrize("name", ["rankrls", "kernel-map", "basis"])
 def test_contributions_add_up_to_the_score(curved, name):
     result = fit(curved, rankers=[name], folds=3)
     for q in (0, 7):

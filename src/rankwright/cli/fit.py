@@ -45,7 +45,7 @@ def fit(
     ranker: str | None = option(
         "LIST",
         "Try only these: regression, rankrls, greedy-rankrls, ranksvm, order-preserving, structured, or the non-linear "
-        "kernel-map, basis-map, boosted, lambdarank, xendcg, neural.",
+        "kernel-map, basis, boosted, lambdarank, xendcg, neural.",
     ),
     nonlinear: bool = flag("--nonlinear", "Try non-linear rankers as well, with settings drawn at random."),
     budget: str | None = option(

@@ -91,7 +91,7 @@ def train(
       rankwright train train.txt --ranker kernel-map --components 1500 --out model.json
       rankwright train train.txt --valid vali.txt --ranker boosted --patience 50 --out model.json
     """
-    from rankwright.cli.training_report import report_of
+    from rankwright.cli.training_reports import report_of
     from rankwright.measures import parse_measures
     from rankwright.models.model_file import save_model
     from rankwright.models.prepared import model_of_features

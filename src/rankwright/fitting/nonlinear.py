@@ -119,7 +119,7 @@ class KernelMaps(NonlinearFamily):
 class Formulas(NonlinearFamily):
     """A short formula of hinges, products and logarithms; how many terms it has is chosen by leave-query-out."""
 
-    name, title, ranker_name = "basis-map", "formula", "BasisRanker"
+    name, title, ranker_name = "basis", "formula", "BasisRanker"
     complexity = FORMULA
     space = MappingProxyType(
         {"hinges": (8, 4, 0), "products": (True, False), "rule": ("one-standard-error", "best")},
@@ -209,12 +209,13 @@ class Networks(NonlinearFamily):
     name, title, ranker_name, extra = "neural", "neural network", "NeuralRanker", "torch"
     space = MappingProxyType(
         {
-            "hidden": ((64, 32), (128, 64), (32,)),
+            "hidden": ((128, 64, 32), (64, 32), (32,)),
             "loss": ("order-preserving", "structured-softmax", "preorder"),
-            "scaling": ("standard", "quantile"),
-            "dropout": (0.0, 0.2),
+            "scaling": ("log", "standard", "quantile", "within-query"),
+            "weight_decay": (0.3, 1.0, 0.03),
             "learning_rate": (0.003, 0.01, 0.001),
-            "epochs": (20, 50),
+            "epochs": (10, 30),
+            "members": (1, 5),
         }
     )
 
