@@ -57,8 +57,12 @@ def test_scale_none_takes_features_as_they_are(tmp_path):
     ("options", "code", "told"),
     [
         (("--ranker", "kernel-rankrls", "--kernel", "gauss"), 2, "--kernel must be one of 'linear', 'rbf', 'poly', "),
-        (("--ranker", "kernel-rankrls", "--gamma", "-1"), 2, "gamma must be a finite number above 0"),
-        (("--ranker", "ranksvm", "--gamma", "1"), 2, "--gamma is for kernel-rankrls and kernel-structured, not for"),
+        (("--ranker", "kernel-rankrls", "--gamma", "-1"), 2, "--gamma: '-1' is not a number above 0"),
+        (
+            ("--ranker", "ranksvm", "--gamma", "1"),
+            2,
+            "--gamma is for kernel-rankrls, kernel-structured and",
+        ),
         (("--ranker", "kernel-structured", "--measure", "err"), 2, "--measure: structured optimises the first"),
     ],
 )

