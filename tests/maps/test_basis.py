@@ -161,3 +161,15 @@ def test_weights_of_columns_are_a_formula_of_features(queries):
     np.testing.assert_allclose(terms.scores(queries.X), scores, atol=1e-5 * np.ptp(scores))
     assert len(terms.terms) == np.count_nonzero(weights)
     assert terms.used.tolist() == basis.used_features(weights).tolist()
+
+
+@pytest.mark.parametrize("constant", [7.0, 0.3, 1e6 / 3])
+def test_a_constant_feature_that_is_missing_somewhere_has_only_a_column_for_that(constant):
+    x = np.random.default_rng(0).standard_normal((300, 2))
+    x[:, 1] = constant
+    x[::9, 1] = np.nan  # the mean that is filled in may differ from the constant by rounding
+    queries = rw.Queries(x, np.clip(np.round(x[:, 0] + 1), 0, 3), np.arange(300) // 10, feature_names=["a", "const"])
+    ranker = rw.MappedRanker(rw.BasisMap(), rw.RankRLS(1.0)).fit(queries)
+    other = rw.Queries(np.where(x == constant, constant + 1, x), queries.y, queries.qid, feature_names=["a", "const"])
+    np.testing.assert_array_equal(ranker.predict(other), ranker.predict(queries))
+    assert len(np.unique(ranker.predict(queries))) == 300

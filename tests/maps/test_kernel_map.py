@@ -197,3 +197,14 @@ def test_means_of_queries_need_queries():
     assert np.isfinite(made.transform(queries.X, qid=queries.qid)).all()
     with pytest.raises(rw.DataError, match="so it must know the queries"):
         made.transform(queries.X)
+
+
+@pytest.mark.parametrize("scaling", ["standard", "quantile"])
+def test_a_feature_that_is_missing_everywhere_is_left_out(scaling):
+    x = np.random.default_rng(0).standard_normal((60, 3))
+    x[:, 2] = np.nan
+    own = rw.KernelMap(n_components=4, gamma=0.1, scaling=scaling)
+    mapped = own.fit(rw.Queries(x, np.arange(60) % 3, np.arange(60) // 6)).transform(x)
+    without = rw.KernelMap(n_components=4, gamma=0.1, scaling=scaling)
+    queries = rw.Queries(x[:, :2], np.arange(60) % 3, np.arange(60) // 6)
+    np.testing.assert_allclose(mapped, without.fit(queries).transform(x[:, :2]), rtol=1e-6, atol=1e-7)

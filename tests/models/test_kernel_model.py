@@ -211,3 +211,11 @@ def test_a_few_bytes_do_not_ask_for_gigabytes(path):
     model = rw.load_model(path)
     assert sp.issparse(model.X_fit_)
     assert model.X_fit_.nnz == 10
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array], ids=["", "CSR"])
+def test_where_nothing_was_learned_all_scores_are_zero(path, stored):
+    x = stored(np.random.default_rng(0).standard_normal((30, 3)))
+    queries = rw.Queries(x, np.zeros(30), np.arange(30) // 5)
+    model = saved_and_loaded(rw.KernelRankRLS(1.0).fit(queries), path)
+    np.testing.assert_array_equal(model.predict(queries), np.zeros(30))

@@ -41,9 +41,10 @@ def fitted_basis(queries: AnyQueries, *, hinges: int, products: bool, logarithms
     preparation = unscaled_preparation(queries)
     by, differs = _units(queries, preparation.filling)
     sample = sampled(queries)
-    described = [*_singles(sample, preparation.indicated, hinges, logarithms=logarithms)]
+    varying = np.flatnonzero(differs)
+    described = [*_singles(sample, varying, preparation.indicated, hinges, logarithms=logarithms)]
     if products:
-        described += [_products(np.flatnonzero(differs))]
+        described += [_products(varying)]
     first, second, kinds, numbers = (np.concatenate(parts) for parts in zip(*described, strict=True))
     basis = Basis(by, first, second, kinds.astype(np.int8), numbers, np.ones(len(first)))
     scale, varies = spreads(engine_of(queries), basis)
@@ -105,13 +106,11 @@ def check_known(queries: Queries, what: str = "") -> None:
 
 
 def _singles(
-    sample: Queries, indicated: Columns, hinges: int, *, logarithms: bool
+    sample: Queries, varying: Columns, indicated: Columns, hinges: int, *, logarithms: bool
 ) -> Iterator[tuple[Columns, Columns, Columns, Array]]:
-    every = np.arange(sample.n_features)
-    yield _described(every, VALUE, np.zeros(len(every)))
+    yield _described(varying, VALUE, np.zeros(len(varying)))
     yield _described(indicated, MISSING, np.zeros(len(indicated)))
-    values = [_known(sample.X, column) for column in every.tolist()]
-    curved = np.array([column for column in every if len(values[column]) >= _LEAST_VALUES], np.intp)
+    curved = np.array([one for one in varying if len(_known(sample.X, int(one))) >= _LEAST_VALUES], np.intp)
     if logarithms:
         logs = transforms_of(sample, curved, "log")
         units = [_short(one.unit) for one in logs.values() if isinstance(one, Log)]

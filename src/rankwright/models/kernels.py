@@ -57,6 +57,8 @@ class Kernel:
 
     def sums(self, x: Any, z: Any, weights: Array) -> Array:
         """Σ_i weights_i k(z_i, x) for each row of x."""
+        if len(weights) == 0:  # scikit-learn refuses to compare with no document at all
+            return np.zeros(x.shape[0])
         products: Array = self.matrix(x, z) @ weights
         return products
 

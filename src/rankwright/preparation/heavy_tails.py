@@ -98,6 +98,8 @@ def _log(values: Array) -> Log | None:
 def _quantile(values: Array) -> Quantile | None:
     """Knots at quantiles; a value that many documents have is one knot, at the middle of its share."""
     known = np.sort(values[np.isfinite(values)])
+    if len(known) == 0:
+        return None
     knots = np.unique(np.quantile(known, np.linspace(0, 1, _KNOTS), method="nearest"))
     if len(knots) < 2:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -100,9 +101,9 @@ def _tree(tree: dict[str, Any]) -> RawTree:
     if whole(about.get("size_leaf_vector", "1"), "size_leaf_vector") > 1:
         wrong("a tree has several numbers in each leaf, but a ranker has one score for each document")
     n = whole(about.get("num_nodes"), "num_nodes")
+    conditions = _numbers(tree, "split_conditions", n, np.float64)  # of which there are as many as nodes
     if _numbers(tree, "split_type", n, np.int64, lack=0).any():
         wrong("a tree compares categories, which cannot be read: encode columns of text as numbers (one-hot) instead")
-    conditions = _numbers(tree, "split_conditions", n, np.float64)
     left = _numbers(tree, "left_children", n, np.int64)
     is_leaf = left < 0
     with np.errstate(over="ignore"):
@@ -137,6 +138,8 @@ def _numbers(tree: dict[str, Any], name: str, count: int, kind: type, lack: int 
         wrong(f"{name} must be a list of {count:,} numbers, one for each node")
     if not all(isinstance(value, int | float) for value in values):
         wrong(f"{name} must be a list of numbers")
+    if kind is np.int64 and not all(value == int(value) for value in values if math.isfinite(value)):
+        wrong(f"{name} must be a list of whole numbers")
     try:
         return np.array(values).astype(kind) if kind is np.float64 else np.array(values, dtype=kind)
     except (OverflowError, ValueError, TypeError):
