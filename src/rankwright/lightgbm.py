@@ -32,7 +32,8 @@ def evaluation(
 ) -> LightGBMEvaluation:
     """A measure as LightGBM asks for it: ``lgb.train(…, feval=evaluation("map"))``, ``fit(…, eval_metric=…)``.
 
-    Queries that weigh more count for more. ``group`` is for `LGBMRegressor`, which has none.
+    Its name in LightGBM's log is that of the measure, such as "nDCG @ 10". Queries that weigh more count for more.
+    ``group`` is for `LGBMRegressor`, which has none.
     """
     return LightGBMEvaluation(measure, convention, group)
 
@@ -51,7 +52,8 @@ class LightGBMEvaluation(Evaluation):
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
         """Name, mean, and whether higher is better."""
         mean = self.mean(*_scores_and_data(first, second, weight, group))
-        return self.__name__, mean, not self.measure.lower_is_better
+        # LightGBM has metrics such as "ndcg@5" of its own, and takes those of one name for one.
+        return str(self.measure), mean, not self.measure.lower_is_better
 
 
 def _scores_and_data(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Given]:

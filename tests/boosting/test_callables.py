@@ -100,8 +100,8 @@ def test_evaluations_are_those_of_evaluate():
     scores = np.random.default_rng(0).standard_normal(VALID.n_documents)
     for measure, name in (("ndcg@5", "ndcg@5"), ("map", "map"), ("p@3", "pre@3"), ("pairwiseerror", "pairwiseerror")):
         told = rankwright.lightgbm.evaluation(measure)(scores, DataSet(VALID))
-        (expected,) = rw.evaluate(scores, VALID, measure).means.values()
-        assert told == (name, pytest.approx(expected), measure != "pairwiseerror")
+        ((own, expected),) = rw.evaluate(scores, VALID, measure).means.items()
+        assert told == (str(own), pytest.approx(expected), measure != "pairwiseerror")
         assert rankwright.xgboost.evaluation(measure)(scores, Matrix(VALID)) == (name, pytest.approx(expected))
     by_letor = rankwright.lightgbm.evaluation("ndcg@10", convention="letor4")(scores, DataSet(VALID))
     assert by_letor[1] == pytest.approx(next(iter(rw.evaluate(scores, VALID, "ndcg@10", "letor4").means.values())))
@@ -172,7 +172,7 @@ def by_lightgbm(loss, n_trees=25, **options):
         feval=rankwright.lightgbm.evaluation("ndcg@10"),
         callbacks=[lightgbm.record_evaluation(told)],
     )
-    return booster, told["valid_0"]["ndcg@10"]
+    return booster, told["valid_0"]["nDCG @ 10"]
 
 
 def by_xgboost(loss, n_trees=25):
@@ -227,7 +227,7 @@ def test_scikit_learns_interface_of_lightgbm_grows_the_same_trees():
     )  # fmt: skip
     booster, told = by_lightgbm("preorder")
     np.testing.assert_array_equal(ranker.predict(VALID.X), booster.predict(VALID.X))
-    assert next(iter(ranker.evals_result_.values()))["ndcg@10"][-1] == pytest.approx(told[-1], abs=0.05)
+    assert next(iter(ranker.evals_result_.values()))["nDCG @ 10"][-1] == pytest.approx(told[-1], abs=0.05)
 
 
 @pytest.mark.peers
@@ -246,3 +246,15 @@ def test_scikit_learns_interface_of_xgboost_grows_the_same_trees():
     (values,) = rw.evaluate(ranker.predict(VALID.X), VALID, "map").values.values()
     values = np.where(VALID.sizes == 1, 1.0, values)  # as XGBoost counts them, which may also weigh them by documents
     assert told in (pytest.approx(values.mean()), pytest.approx(np.average(values, weights=VALID.sizes), abs=1e-5))
+
+
+@pytest.mark.peers
+def test_a_measure_of_ours_and_one_of_lightgbm_are_told_apart():
+    import lightgbm
+
+    ranker = lightgbm.LGBMRanker(objective=rankwright.lightgbm.objective("preorder"), n_estimators=6, verbosity=-1)
+    watched = {"eval_set": [(VALID.X, VALID.y)], "eval_group": [VALID.sizes]}
+    ours = rankwright.lightgbm.evaluation("ndcg@5")
+    ranker.fit(TRAIN.X, TRAIN.y, group=TRAIN.sizes, eval_metric=ours, callbacks=[lightgbm.early_stopping(2)], **watched)
+    told = ranker.evals_result_["valid_0"]
+    assert len(told["nDCG @ 5"]) == len(told["ndcg@5"]) <= 6
