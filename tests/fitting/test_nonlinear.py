@@ -352,6 +352,19 @@ def test_the_report_compares_with_the_best_linear_ranker(result, curved):
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
+DOUBT = "These queries also chose the settings, so p is too small."
+
+
+def test_p_values_of_queries_that_chose_the_settings_are_doubted(result, curved):
+    """The table of the summary always has p of held-out queries, the report of test queries if there are any."""
+    assert DOUBT in str(result)
+    assert DOUBT not in render_report(report_data(result, inspect(curved[:40]), reproduce=REPRODUCE))
+    untested = fit(curved, rankers=["rankrls", "basis"], folds=3)
+    assert DOUBT in str(untested)
+    assert DOUBT in render_report(report_data(untested, inspect(curved), reproduce=REPRODUCE))
+    assert DOUBT not in str(fit(curved, rankers=["rankrls"], folds=3))
+
+
 def test_the_page_of_a_nonlinear_ranker(result, curved):
     told = report_data(result, inspect(curved[:40]), reproduce=REPRODUCE)
     page = render_report(told)
