@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rankwright.evaluation.tables import interval, number, plain_table, probability, regularisation
 from rankwright.fitting.family import FORMULA, LINEAR
 from rankwright.html import Block, notebook_html
+from rankwright.maps.terms import where_slog
 from rankwright.selection.search import Estimate, estimate_of, is_as_good
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class FitSummary:
         result = self.result
         return [
             self._choice(),
-            *([f"The formula: {result.formula_text}"] if result.formula_text else []),
+            *([f"The formula: {formula}{where_slog(formula)}"] if (formula := result.formula_text) else []),
             *self._given_up(),
             *self._against_linear(),
             *self._preparation(),
