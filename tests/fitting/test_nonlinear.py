@@ -352,6 +352,19 @@ def test_the_report_compares_with_the_best_linear_ranker(result, curved):
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
+def test_the_logarithm_of_a_formula_is_explained(curved, monkeypatch):
+    """In the words of the summary and on the page, and only there where the formula has one."""
+    monkeypatch.setattr(Formulas, "space", {"hinges": (0,), "products": (False,), "rule": ("best",)})
+    X = np.sinh(2 * np.nan_to_num(curved.X))
+    counts = rw.Queries(X, np.clip(np.round(np.arcsinh(X[:, 0])), 0, 4), curved.qid, feature_names=list("abcde"))
+    result = fit(counts, rankers=["basis"], folds=3)
+    assert "slog(a" in result.formula_text
+    told = ", where slog(x) = sign(x)·log(1 + |x|)"
+    assert f"The formula: {result.formula_text}{told}\n" in str(result)
+    page = render_report(report_data(result, inspect(counts), reproduce=REPRODUCE))
+    assert f"</code>{told}</p>" in page
+
+
 DOUBT = "These queries also chose the settings, so p is too small."
 
 
