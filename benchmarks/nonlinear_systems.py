@@ -54,7 +54,7 @@ def draw_trees(number: int) -> Drawn:
 
 
 def _draw_of(family: type[NonlinearFamily], number: int) -> Drawn:
-    (drawn,) = _family(family).draw(number % _family(family).n_settings, 0)
+    (drawn,) = _family(family).draw(number % _family(family).n_settings)
     return drawn.told
 
 

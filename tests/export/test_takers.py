@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright import export
 from rankwright.errors import ParameterError
 from rankwright.export.exporting import TARGETS
 from rankwright.export.takers import targets_for
@@ -14,6 +15,13 @@ def made_queries():
     made = rw.datasets.make_queries(20, 8, 4, n_informative=2, n_correlated=1, seed=1, dtype=np.float64).queries
     names = ["bm25", "a name with spaces", "c", "d"]
     return rw.Queries(made.X, made.y, made.qid, feature_names=names)
+
+
+def test_whoever_adds_a_target_finds_every_kind_of_content():
+    own = (kind for kind in export.Content.__subclasses__() if kind.__module__.startswith("rankwright."))
+    kinds = {kind.__name__ for kind in own}
+    assert kinds <= set(export.__all__)
+    assert {kind.__name__ for target in TARGETS.values() for kind in target.writers} <= set(export.__all__)
 
 
 def test_plain_weights_go_everywhere_whatever_features_are_called(queries):

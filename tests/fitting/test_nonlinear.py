@@ -51,19 +51,19 @@ def fitted(curved):
 
 @pytest.mark.parametrize("kind", NONLINEAR)
 def test_draws_begin_with_the_usual_and_are_the_same_for_a_seed(kind):
-    family = kind(MEASURE, "default")
+    family = kind(MEASURE, "default", seed=3)
     assert family.most_draws == 2
-    (first, *_), (second, *_) = (family.draw(number, 3) for number in range(2))
+    (first, *_), (second, *_) = (family.draw(number) for number in range(2))
     assert all(first.told[option] == values[0] for option, values in kind.space.items())
     assert first != second
     assert all(second.told[option] in values for option, values in kind.space.items())
-    assert family.draw(1, 3) == family.draw(1, 3)
+    assert family.draw(1) == kind(MEASURE, "default", seed=3).draw(1)
 
 
 def test_nothing_is_drawn_twice(monkeypatch):
     monkeypatch.setattr(nonlinear, "_MOST_DRAWS", 100)
     family = Formulas(MEASURE, "default")
-    drawn = {family.draw(number, 0)[0] for number in range(family.most_draws)}
+    drawn = {family.draw(number)[0] for number in range(family.most_draws)}
     assert len(drawn) == family.most_draws == 4
 
 
@@ -220,17 +220,80 @@ def test_settings_that_are_refused_later_are_told_and_the_others_count(curved, m
     usual = Formulas.trained
 
     def refuse_others(self, queries, setting, progress):
-        if setting != self.draw(0, 0)[0].told:
+        if setting != self.draw(0)[0].told:
             raise DataError("this is too much")
         return usual(self, queries, setting, progress)
 
     monkeypatch.setattr(Formulas, "trained", refuse_others)
     result = fit(curved, rankers=["basis"], folds=3)
     assert len(result.judged[0].settings) == 1
-    assert f"Left out: formula, with {result.judged[0].family.draw(1, 0)[0]}: this is too much." in str(result)
+    assert f"Left out: formula, with {result.judged[0].family.draw(1)[0]}: this is too much." in str(result)
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError("no convergence."), ValueError("odd"), MemoryError("1 GB")])
+def test_a_draw_that_fails_in_a_library_ends_no_fit(curved, monkeypatch, error):
+    """Even the first one: other settings may do."""
+    usual = Formulas.trained
+
+    def fail_at_first(self, queries, setting, progress):
+        if setting == self.draw(0)[0].told:
+            raise error
+        return usual(self, queries, setting, progress)
+
+    monkeypatch.setattr(Formulas, "trained", fail_at_first)
+    result = fit(curved, rankers=["rankrls", "basis"], folds=3)
+    formula = result.judged[1]
+    assert formula.settings == tuple(formula.family.draw(1))
+    told = f"{type(error).__name__}: {error}".rstrip(".")
+    assert f"Left out: formula, with {formula.family.draw(0)[0]}: {told}." in str(result)
+
+
+def test_a_ranker_all_of_whose_draws_fail_is_not_waited_for(curved, monkeypatch):
+    def fail(self, queries, setting, progress):
+        raise FloatingPointError("overflow")
+
+    monkeypatch.setattr(Formulas, "trained", fail)
+    result = fit(curved, rankers=["rankrls", "basis"], folds=3)
+    assert [entry.family.name for entry in result.entries] == ["rankrls"]
+    assert [each.reason.partition(": ")[2] for each in result.left_out] == ["FloatingPointError: overflow"] * 2
+    with pytest.raises(DataError, match=r"no ranker could be trained: with hinges 3, .*FloatingPointError: overflow"):
+        fit(curved, rankers=["basis"], folds=3)
+
+
+def test_files_that_cannot_be_read_or_written_end_a_fit(curved, monkeypatch):
+    def fail(self, queries, setting, progress):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Formulas, "trained", fail)
+    with pytest.raises(OSError, match="no space left"):
+        fit(curved, rankers=["rankrls", "basis"], folds=3)
 
 
 # Options
+
+
+def test_seed_and_missing_reach_a_kernel_map(curved):
+    result = fit(curved, rankers=["kernel-map"], folds=3, missing="query-mean", seed=5)
+    kernel = rw.KernelMap("orthogonal", result.entries[0].setting.told["components"], missing="query-mean", seed=5)
+    by_hand = rw.MappedRanker(kernel, rw.RankRLS(rw.search(), measures="ndcg@10")).fit(curved)
+    scores = result.model.predict(curved)
+    np.testing.assert_allclose(scores, by_hand.predict(curved), rtol=1e-6, atol=1e-8)
+    for other in ({"missing": "query-mean"}, {"seed": 5}):
+        assert not np.allclose(scores, fit(curved, rankers=["kernel-map"], folds=3, **other).model.predict(curved))
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", ["boosted", "lambdarank", "xendcg", "neural"])
+def test_seed_and_missing_reach_trees_and_networks(curved, name, monkeypatch):
+    kind = next(kind for kind in NONLINEAR if kind.name == name)
+    small = {"epochs": (2,), "hidden": ((4,),)} if name == "neural" else {}
+    monkeypatch.setattr(kind, "space", {**kind.space, **small})
+    monkeypatch.setattr(nonlinear, "_FIRST_TREES", (5,))
+    monkeypatch.setattr(nonlinear, "_MOST_DRAWS", 1)
+    result = fit(curved, rankers=[name], folds=2, missing="query-mean", seed=2**32 + 7)
+    assert result.model.parameters_["random_state"] == (2**32 + 7 if name == "neural" else 7)
+    if name == "neural":
+        assert result.model.parameters_["missing"] == "query-mean"
 
 
 def test_all_nonlinear_rankers_join_by_one_word(monkeypatch):
@@ -289,6 +352,32 @@ def test_the_report_compares_with_the_best_linear_ranker(result, curved):
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
+def test_the_logarithm_of_a_formula_is_explained(curved, monkeypatch):
+    """In the words of the summary and on the page, and only there where the formula has one."""
+    monkeypatch.setattr(Formulas, "space", {"hinges": (0,), "products": (False,), "rule": ("best",)})
+    X = np.sinh(2 * np.nan_to_num(curved.X))
+    counts = rw.Queries(X, np.clip(np.round(np.arcsinh(X[:, 0])), 0, 4), curved.qid, feature_names=list("abcde"))
+    result = fit(counts, rankers=["basis"], folds=3)
+    assert "slog(a" in result.formula_text
+    told = ", where slog(x) = sign(x)·log(1 + |x|)"
+    assert f"The formula: {result.formula_text}{told}\n" in str(result)
+    page = render_report(report_data(result, inspect(counts), reproduce=REPRODUCE))
+    assert f"</code>{told}</p>" in page
+
+
+DOUBT = "These queries also chose the settings, so p is too small."
+
+
+def test_p_values_of_queries_that_chose_the_settings_are_doubted(result, curved):
+    """The table of the summary always has p of held-out queries, the report of test queries if there are any."""
+    assert DOUBT in str(result)
+    assert DOUBT not in render_report(report_data(result, inspect(curved[:40]), reproduce=REPRODUCE))
+    untested = fit(curved, rankers=["rankrls", "basis"], folds=3)
+    assert DOUBT in str(untested)
+    assert DOUBT in render_report(report_data(untested, inspect(curved), reproduce=REPRODUCE))
+    assert DOUBT not in str(fit(curved, rankers=["rankrls"], folds=3))
+
+
 def test_the_page_of_a_nonlinear_ranker(result, curved):
     told = report_data(result, inspect(curved[:40]), reproduce=REPRODUCE)
     page = render_report(told)
@@ -332,7 +421,7 @@ def test_first_trees_are_those_of_fewer_rounds(curved, name, monkeypatch):
     kind = next(kind for kind in NONLINEAR if kind.name == name)
     family = kind(MEASURE, "default")
     monkeypatch.setattr(nonlinear, "_FIRST_TREES", (5, 20))
-    settings = family.draw(0, 0)
+    settings = family.draw(0)
     learned = family.learn(None, curved, settings)
     for setting, model in zip(settings, learned.models, strict=True):
         alone = family.trained(curved, setting.told, None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwright.maps.terms import Factor, Term, Terms
+from rankwright.maps.terms import Factor, Term, Terms, where_slog
 
 FORMULA = Terms(
     (
@@ -56,12 +56,31 @@ def test_it_reads_as_people_write_it():
     names = ["bm25", "ctr", "age", "freshness"]
     assert FORMULA.text(names.__getitem__) == (
         "0.7·bm25 + 0.2·max(0, ctr − 0.1) − 0.1·(bm25 − 8.2)·(freshness + 0.5) + 3·max(0, 2 − freshness) "
-        "− 0.5·log(1 + ctr / 0.5) + 1.5·missing(ctr) + 2"
+        "− 0.5·slog(ctr / 0.5) + 1.5·missing(ctr) + 2"
     )
     square = Terms((Term(-2.0, (Factor(0, "value", 1.0),) * 2), Term(1.0, (Factor(1, "above", -0.5),))))
     assert square.text(names.__getitem__) == "−2·(bm25 − 1)² + 1·max(0, ctr + 0.5)"
-    assert Terms((Term(1.0, (Factor(0, "log", 1.0),)),)).text(names.__getitem__) == "1·log(1 + bm25)"
+    assert Terms((Term(1.0, (Factor(0, "log", 1.0),)),)).text(names.__getitem__) == "1·slog(bm25)"
     assert Terms(()).text(names.__getitem__) == "0"
+
+
+def test_one_minus_sign_is_written():
+    below, above, value = Factor(0, "below", -1.17), Factor(0, "above", 2e-7), Factor(1, "value", -3.0)
+    terms = Terms((Term(-1e-9, (below,)), Term(2.0, (above, value))), -1e-5)
+    written = terms.text(["bm25", "ctr"].__getitem__)
+    assert written == "−1e−09·max(0, −1.17 − bm25) + 2·max(0, bm25 − 2e−07)·(ctr + 3) − 1e−05"
+
+
+def test_what_is_written_is_what_is_computed_for_negative_values_too():
+    """The text itself, read as arithmetic."""
+    text = FORMULA.text(["bm25", "ctr", "age", "freshness"].__getitem__)
+    assert where_slog(text) == ", where slog(x) = sign(x)·log(1 + |x|)"
+    assert where_slog("0.7·bm25") == ""
+    for bm25, ctr, freshness in ((9.0, 0.3, 1.5), (-2.0, -0.7, -3.0), (0.0, -5.0, 2.5)):
+        names = {"bm25": bm25, "ctr": ctr, "freshness": freshness, "max": max, "missing": lambda x: 0.0}
+        names["slog"] = lambda x: np.sign(x) * np.log(1 + abs(x))
+        read = eval(text.replace("·", "*").replace("−", "-"), {"__builtins__": {}}, names)
+        assert FORMULA.scores(np.array([[bm25, ctr, 0.0, freshness]]))[0] == pytest.approx(read, rel=1e-12)
 
 
 def test_used_features_are_those_of_terms():

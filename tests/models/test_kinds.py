@@ -1,5 +1,6 @@
 """A kind of model is one class and one entry of KINDS: here a made-up one, saved, read, used and refused."""
 
+import inspect
 import json
 
 import numpy as np
@@ -173,3 +174,12 @@ def test_a_file_of_a_kind_that_is_not_listed_is_refused(queries, path, monkeypat
     monkeypatch.delitem(KINDS, "powers")
     with pytest.raises(rw.ParseError, match="the field 'intercept' is missing"):
         rw.load_model(path)
+
+
+def test_the_docstring_of_a_model_names_all_that_may_be_asked_of_it_and_each_has_a_type():
+    methods = {name: inspect.signature(each) for name, each in vars(Model).items() if inspect.isfunction(each)}
+    assert not [name for name, signature in methods.items() if signature.return_annotation == "Any"]
+    may_be_none = {name for name, signature in methods.items() if str(signature.return_annotation).endswith("| None")}
+    questions = may_be_none - {"sketch_of_seen"}  # which all models answer
+    assert questions >= {"formula", "network", "kernel_sum"}
+    assert {name for name in questions if f"``{name}()``" not in Model.__doc__} == set()

@@ -79,7 +79,9 @@ def fit(
     ),
     convention: str = CONVENTION,
     delta: float = option("P", "The probability that the certificate does not hold.", default=0.05),
-    seed: int = option("N", "The random seed of the folds, and of settings that are drawn.", default=0),
+    seed: int = option(
+        "N", "The random seed of the folds, of settings that are drawn, and of non-linear rankers.", default=0
+    ),
     overwrite: bool = flag("--overwrite", "Replace the results of another fit in the folder."),
     as_json: bool = flag("--json", "Print JSON instead of a table."),
     *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rankwright.cli.training_report import StructuredReport, TrainingReport, among
 from rankwright.evaluation.tables import regularisation
+from rankwright.maps.terms import where_slog
 
 if TYPE_CHECKING:
     from rankwright.measures.measure import Measure
@@ -198,7 +199,7 @@ class FormulaReport(TrainingReport):
             ("alpha", f"{regularisation(ranker.alpha_)}{among(self._n_alphas)} (regularisation λ)"),
             ("terms", f"{len(ranker.terms_.terms):,}, selected from {ranker.n_candidates_:,}"),
             ("features", f"{self._features_used:,} of {ranker.n_features_in_:,} in a term"),
-            ("formula", ranker.formula_text()),
+            ("formula", ranker.formula_text() + where_slog(ranker.formula_text())),
             ("passes", self._effort()),
         ]
 

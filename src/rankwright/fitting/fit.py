@@ -77,6 +77,7 @@ def fit(
     nonlinear : try all non-linear rankers as well
         Those whose library is not installed are left out, and the extra to install is told.
     folds, seed : how many parts for cross-validation, and how queries are dealt to them
+        The seed is also that of settings that are drawn, and of non-linear rankers that draw something in training.
     rule : "one-standard-error" takes the simplest ranker whose mean difference from the best is within one standard
         error of that difference, first for each ranker and then among rankers; or "best"
         A linear ranker is simpler than a formula, and that is simpler than trees, kernels and networks; of the same
@@ -87,7 +88,8 @@ def fit(
         The rule then goes by the cost of the features used instead of their number.
     missing : "mean" or "query-mean"
         What stands for a missing value: the mean over all documents, or over those of its query. By default what is
-        better on held-out queries.
+        better on held-out queries. Kernel maps and networks fill in the same; formulas take the mean over all
+        documents, and trees send a missing value to a side of each split.
     transform : "none", "log" or "quantile"
         Of features with heavy tails, such as counts, times and sizes. By default the same.
     delta : the probability that a certificate is wrong

@@ -112,6 +112,8 @@ class Job:
             has_costs = self.options["costs"] is not None
             costs = tuple(self.data.by.of_columns(self.costs).tolist()) if has_costs else None
             return Greedy(self.measure, self.convention.name, costs=costs)
+        if issubclass(kind, NonlinearFamily):
+            return kind(self.measure, self.convention.name, self.options["seed"], self.data.how.missing)
         return kind(self.measure, self.convention.name)
 
     def run(self) -> FitResult:
@@ -208,6 +210,11 @@ class Job:
                 left_out.append(self._refused(family, number, error))
                 never |= set() if number else {family}
                 continue
+            except OSError:  # of files that are read, or kept: no other settings help
+                raise
+            except Exception as error:  # of a library, such as LinAlgError: other settings may do
+                left_out.append(self._failed(family, number, f"{type(error).__name__}: {error}"))
+                continue
             if judged is not None:
                 found[family] = found[family].joined(judged) if family in found else judged
             elif family in found:
@@ -215,20 +222,24 @@ class Job:
             else:
                 left_out.append(self._out_of_time(family))
                 never.add(family)
+        self.total -= sum(_n_last_parts(type(family)) for family in families if family not in found.keys() | never)
         return list(found.values()), left_out
 
     def _judge_draw(self, family: NonlinearFamily, number: int, *, may_stop: bool) -> Judged | None:
         """The settings of a draw on all splits; None if time is out before."""
-        settings = family.draw(number, self.options["seed"])
+        settings = family.draw(number)
         return self._judge_settings(family, self.data, settings, f"-draw{number + 1}", may_stop=may_stop)
 
     def _refused(self, family: NonlinearFamily, number: int, error: RankwrightError) -> LeftOut:
         """A family that refuses the data with its usual settings, or other settings that it refuses later."""
-        reason = str(error).rstrip(".")
         if number == 0:
-            return self._left_out(family, reason, n_parts=0)
-        first = family.draw(number, self.options["seed"])[0]
-        return LeftOut(family, f"with {first}: {reason}")
+            return self._left_out(family, str(error).rstrip("."), n_parts=0)
+        return self._failed(family, number, str(error))
+
+    def _failed(self, family: NonlinearFamily, number: int, reason: str) -> LeftOut:
+        """Settings that could not be judged, whatever becomes of others."""
+        first = family.draw(number)[0]
+        return LeftOut(family, f"with {first}: {reason.rstrip('.')}")
 
     def _judge(self, family: LinearFamily, *, may_stop: bool) -> Judged | None:
         """The family on all splits, with more λ where the best is at an end of its grid; None if time is out before."""

@@ -23,6 +23,7 @@ from rankwright.fitting.work import Arrays
 from rankwright.maps.kernel_map import KernelMap
 from rankwright.models.model import Model
 from rankwright.models.tree_model import TreeModel
+from rankwright.preparation.missing import MissingName
 from rankwright.progress import Tell
 from rankwright.rankers.basis_ranker import BasisRanker
 from rankwright.rankers.boosted import BoostedRanker
@@ -39,7 +40,14 @@ _MOST_DRAWS = 12
 
 @dataclass(frozen=True)
 class NonlinearFamily(Family):
-    """A ranker whose settings are drawn at random from a space. It is trained on features as they are given."""
+    """A ranker whose settings are drawn at random from a space. It is trained on features as they are given.
+
+    ``seed`` is that of the draws and of all that a ranker draws itself, ``missing`` what stands for a missing value in
+    rankers that can fill it in either way.
+    """
+
+    seed: int = 0
+    missing: MissingName = "mean"
 
     complexity = BLACK_BOX
     extra: ClassVar[str | None] = None  # the library that it needs, which is also the name of the extra
@@ -61,10 +69,10 @@ class NonlinearFamily(Family):
         """How often settings are drawn at most."""
         return min(_MOST_DRAWS, self.n_settings)
 
-    def draw(self, number: int, seed: int) -> list[AnySetting]:
+    def draw(self, number: int) -> list[AnySetting]:
         """The settings of a draw, counted from 0: none is drawn twice, and the first is always the usual one."""
         usual, *others = product(*self.space.values())
-        shuffled = np.random.default_rng([seed, crc32(self.name.encode())]).permutation(len(others))
+        shuffled = np.random.default_rng([self.seed, crc32(self.name.encode())]).permutation(len(others))
         options = usual if number == 0 else others[shuffled[number - 1]]
         return [Drawn(tuple(zip(self.space, options, strict=True)))]
 
@@ -106,7 +114,8 @@ class KernelMaps(NonlinearFamily):
     def trained(self, queries: AnyQueries, setting: Mapping[str, Any], progress: Tell | None) -> Model:
         """λ and the bandwidth are chosen by these queries alone."""
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
-        kernel = KernelMap(setting["kind"], setting["components"], scaling=setting["scaling"])
+        own = {"scaling": setting["scaling"], "missing": self.missing, "seed": self.seed}
+        kernel = KernelMap(setting["kind"], setting["components"], **own)
         if setting["loss"] == "structured":
             linear = StructuredRanker(bounded_measure(self.measure), search(), **told)
         else:
@@ -133,6 +142,7 @@ class Formulas(NonlinearFamily):
 
 
 _LEAST_LEAVES = 20  # that there are documents for
+_SEEDS_OF_TREES = 2**32  # scikit-learn, which draws the library's seed, takes no larger ones
 _TREES = (50, 100, 200, 400)
 _FIRST_TREES = (50, 100)  # so that every family has had its turn soon
 
@@ -154,9 +164,9 @@ class _Trees(NonlinearFamily):
         }
     )
 
-    def draw(self, number: int, seed: int) -> list[AnySetting]:
+    def draw(self, number: int) -> list[AnySetting]:
         """Each draw with several numbers of trees."""
-        (drawn,) = super().draw(number, seed)
+        (drawn,) = super().draw(number)
         return [Drawn((*drawn.told.items(), ("trees", trees))) for trees in (_TREES if number else _FIRST_TREES)]
 
     def learn(
@@ -178,6 +188,7 @@ class _Trees(NonlinearFamily):
             n_trees=options.pop("trees"),
             measures=self.measure,
             convention=self.convention,
+            random_state=self.seed % _SEEDS_OF_TREES,
             **options,
         )
         return ranker.fit(queries, progress=progress).model()
@@ -221,7 +232,8 @@ class Networks(NonlinearFamily):
 
     def trained(self, queries: AnyQueries, setting: Mapping[str, Any], progress: Tell | None) -> Model:
         """The epoch is chosen by queries that are held out of these."""
-        ranker = NeuralRanker(measures=self.measure, convention=self.convention, **setting)
+        told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
+        ranker = NeuralRanker(missing=self.missing, random_state=self.seed, **setting, **told)
         return ranker.fit(queries, progress=progress).model()
 
 

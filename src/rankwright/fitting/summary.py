@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rankwright.evaluation.tables import interval, number, plain_table, probability, regularisation
 from rankwright.fitting.family import FORMULA, LINEAR
 from rankwright.html import Block, notebook_html
+from rankwright.maps.terms import where_slog
 from rankwright.selection.search import Estimate, estimate_of, is_as_good
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class FitSummary:
         result = self.result
         return [
             self._choice(),
-            *([f"The formula: {result.formula_text}"] if result.formula_text else []),
+            *([f"The formula: {formula}{where_slog(formula)}"] if (formula := result.formula_text) else []),
             *self._given_up(),
             *self._against_linear(),
             *self._preparation(),
@@ -164,7 +165,7 @@ class FitSummary:
         return [f"{self._savings()} of {best}; {told}. Use {self.names.rule_best} for the best."]
 
     def _difference(self, difference: Estimate) -> str:
-        """How a simpler ranker than the best differs from it, and whether that may be chance."""
+        """How a simpler ranker than the best differs from it, and whether that is within one standard error."""
         measure, worse_by = self.result.measure, abs(difference.mean)
         if round(worse_by, 4) == 0:
             return f"{measure} on held-out queries is the same"
@@ -187,7 +188,7 @@ class FitSummary:
             "more than one standard error, so a ranker that is not linear was chosen."
             if not is_as_good(estimate_of(linear.values - entry.values), result.measure.lower_is_better)
             else f"The best linear ranker, {linear.family.title}, differs by {-better:+.4f} on held-out queries "
-            f"({error}), which may be chance."
+            f"({error}): within one standard error."
         ]
 
     def _preparation(self) -> list[str]:
@@ -256,7 +257,7 @@ class FitSummary:
             (
                 "p",
                 "probability of a difference from the best at least this large by chance (Wilcoxon test, "
-                "corrected for several comparisons by Holm's method).",
+                f"corrected for several comparisons by Holm's method).{self._doubt_of_p()}",
             ),
             ("λ", "how strongly weights are kept small (regularisation; rankers call it alpha)."),
             ("95 % interval", "how much the result depends on which queries were sampled (bootstrap)."),
@@ -265,6 +266,10 @@ class FitSummary:
             side = "at most" if result.measure.lower_is_better else "at least"
             meanings.append((side, "a certificate: a guarantee for queries drawn as the test queries were."))
         return meanings
+
+    def _doubt_of_p(self) -> str:
+        """Many settings of rankers that are not linear were drawn, and the best of them taken."""
+        return " These queries also chose the settings, so p is too small." if self.result.has_nonlinear else ""
 
     def __str__(self) -> str:
         header, rows = self._cells()

@@ -19,6 +19,8 @@ FACTORS: tuple[FactorName, ...] = get_args(FactorName)
 
 _LEAST_ROWS, _CELLS_PER_BLOCK = 256, 1 << 22  # whose terms are computed at a time
 
+_SLOG = "slog("
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -46,14 +48,14 @@ class Factor:
         return above
 
     def text(self, name: str) -> str:
-        """As people write it."""
+        """As people write it; `where_slog` tells what stands for a logarithm."""
         if self.kind == "missing":
             return f"missing({name})"
         if self.kind == "log":
-            return f"log(1 + {name})" if self.number == 1 else f"log(1 + {name} / {self.number:.12g})"
+            return f"{_SLOG}{name})" if self.number == 1 else f"{_SLOG}{name} / {_written(self.number)})"
         if self.kind == "below":
-            return f"max(0, {self.number:.12g} − {name})"
-        inner = name if not self.number else f"{name} {'−' if self.number > 0 else '+'} {abs(self.number):.12g}"
+            return f"max(0, {_written(self.number)} − {name})"
+        inner = name if not self.number else f"{name} {'−' if self.number > 0 else '+'} {_written(abs(self.number))}"
         if self.kind == "above":
             return f"max(0, {inner})"
         return f"({inner})" if self.number else name
@@ -131,9 +133,9 @@ class Terms:
 
     def text(self, name_of: Callable[[int], str]) -> str:
         """The formula as people write it, such as ``0.7·bm25 + 0.2·max(0, ctr − 0.1)``."""
-        told = [(term.weight, f"{abs(term.weight):.4g}·{term.text(name_of)}") for term in self.terms]
+        told = [(term.weight, f"{_written(abs(term.weight), 4)}·{term.text(name_of)}") for term in self.terms]
         if self.intercept or not told:
-            told.append((self.intercept, f"{abs(self.intercept):.4g}"))
+            told.append((self.intercept, _written(abs(self.intercept), 4)))
         first, *others = told
         start = f"−{first[1]}" if first[0] < 0 else first[1]
         return start + "".join(f" {'−' if weight < 0 else '+'} {text}" for weight, text in others)
@@ -153,6 +155,16 @@ class Terms:
             elif not own:
                 intercept += weight
         return replace(self, terms=tuple(kept), intercept=intercept)
+
+
+def where_slog(formula: str) -> str:
+    """What to write behind a formula so that its logarithms, which take negative values too, are understood."""
+    return f", where {_SLOG}x) = sign(x)·log(1 + |x|)" if _SLOG in formula else ""
+
+
+def _written(number: float, digits: int = 12) -> str:
+    """A number with the minus sign that stands between terms."""
+    return f"{number:.{digits}g}".replace("-", "−")
 
 
 def dense_columns(x: Any, columns: Columns | None = None) -> Array:

@@ -16,6 +16,7 @@ from rankwright.maps.kernel_columns import KernelColumns
 from rankwright.maps.terms import Terms
 from rankwright.measures import CONVENTIONS, parse_measures
 from rankwright.models.learned import Stumps
+from rankwright.models.network import Network
 from rankwright.models.scorer import Scorer
 from rankwright.models.standardisation import Standardisation
 from rankwright.preparation.formula import Formula
@@ -23,6 +24,7 @@ from rankwright.trees.trees import Trees
 from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
+    from rankwright.models.kernel_model import KernelSum
     from rankwright.models.model_reader import ModelReader
 
 
@@ -35,8 +37,9 @@ class Model(Scorer):
 
     A kind of model is a subclass that computes ``scores``, tells which features these depend on, writes itself as
     fields of JSON and reads them back; `kinds.py` lists it. What a model computes beyond that is asked of it:
-    ``formula()``, ``stumps()``, ``terms()``, ``trees()`` and ``network()`` are None unless its scores are of that form,
-    and those who export or bound scores refuse what they have no form for.
+    ``formula()``, ``stumps()``, ``mapped()``, ``terms()``, ``trees()``, ``kernel_sum()`` and ``network()`` are None
+    unless its scores are of that form, and those who export or bound scores refuse what they have no form for. Two
+    questions are about scalers: ``behind_scaler()`` and ``scaled_by()``.
     """
 
     # Names of the fields that it has in a model file, by the first version of the format with these.
@@ -117,7 +120,7 @@ class Model(Scorer):
         """Its trees, if its scores are sums of their leaves."""
         return None
 
-    def kernel_sum(self) -> Any:
+    def kernel_sum(self) -> KernelSum | None:
         """A kernel, documents and their weights, if its scores are sums of kernels."""
         return None
 
@@ -125,7 +128,7 @@ class Model(Scorer):
         """The model of features that go through a scaler first, for one without a formula that can take it in."""
         return None
 
-    def network(self) -> Any:
+    def network(self) -> Network | None:
         """What the layers of a neural network compute, if it is one."""
         return None
 

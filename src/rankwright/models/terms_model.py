@@ -28,7 +28,10 @@ class TermsScorer(Scorer):
         """What the scores of features are computed by, as `predict` takes them."""
 
     def formula_text(self) -> str:
-        """The formula with the names of features, such as ``0.7·bm25 + 0.2·max(0, ctr − 0.1)``."""
+        """The formula with the names of features, such as ``0.7·bm25 + 0.2·max(0, ctr − 0.1)``.
+
+        A logarithm is written ``slog(x / unit)``, where slog(x) = sign(x) · log(1 + |x|).
+        """
         return self.terms().text(self._name_of)
 
     def _name_of(self, column: int) -> str:

@@ -28,12 +28,14 @@ def beside_linear(report: Report) -> str:
     found = report["beyond_linear"]
     if not found:
         return ""
-    queries = "test" if report["evaluated_on"] == "test" else "held-out"
+    is_tested = report["evaluated_on"] == "test"
+    queries = "test" if is_tested else "held-out"
+    doubt = "" if is_tested else "These queries also chose the settings, so p is too small. "
     text = (
         f"What rankers that are not linear gain over {name(found['linear'])}, the best linear ranker on held-out "
         f"queries. Differences are means over {queries} queries, with their 95 % intervals"
         f"{'; below 0 is better' if report['lower_is_better'] else ''}. p is corrected by Holm's method for the number "
-        "of rankers that are compared. Scoring is the median time of <code>model.predict</code> in Python for "
+        f"of rankers that are compared. {doubt}Scoring is the median time of <code>model.predict</code> in Python for "
         f"{count(found['documents'], 'document')}, features ready. Export lists the targets that can compute the model."
     )
     figures = numbers(report["measure"], "Against linear", "p (Holm)", "Scoring", "Features")

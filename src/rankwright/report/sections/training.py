@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rankwright.maps.terms import where_slog
 from rankwright.report import plots
 from rankwright.report.markup import (
     MISSING,
@@ -120,7 +121,8 @@ def weights(report: Report) -> str:
     """What the chosen ranker weighs, most important first."""
     used = [row for row in report["weights"] if row["weight"]]
     if not used and report["formula"]:
-        return f"<p>The chosen ranker is a formula: <code>{escaped(report['formula'])}</code></p>"
+        formula = report["formula"]
+        return f"<p>The chosen ranker is a formula: <code>{escaped(formula)}</code>{escaped(where_slog(formula))}</p>"
     if not used:
         return f"<p>{escaped(report['no_weights'] or 'The chosen ranker has no weights to show.')}</p>"
     text = (
