@@ -230,3 +230,9 @@ def test_infinity_is_told(train):
     x[3, 1] = np.inf
     with pytest.raises(rw.DataError, match="feature 2"):
         rw.MappedRanker(MAP, rw.RankRLS()).fit(rw.Queries(x, train.y, train.qid))
+
+
+def test_folds_choose_lambda_on_collinear_columns_of_a_basis():
+    queries = rw.datasets.make_queries(n_queries=30, n_features=8, n_informative=4, n_correlated=4, seed=0).queries
+    ranker = rw.MappedRanker(rw.BasisMap(), rw.RankRLS(rw.search(), folds=5)).fit(queries)
+    assert np.isfinite([estimate.mean for estimate in next(iter(ranker.ranker_.path_.folds.values()))]).all()
