@@ -12,7 +12,7 @@ from tests.maps.dirty import dirty_queries
 MAPS = [
     rw.KernelMap("fourier", 21, gamma=0.1, scaling="standard"),
     rw.KernelMap("orthogonal", 20, gamma=0.1, scaling="quantile", linear=False),
-    rw.KernelMap("nystroem", 15, gamma=0.1, scaling="within-query"),
+    rw.KernelMap("nystroem", 15, gamma=0.1, scaling="within-query-spread"),
 ]
 TEST = dirty_queries(40, seed=2)
 
