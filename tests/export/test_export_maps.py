@@ -40,6 +40,14 @@ def test_python_tells_of_a_missing_value_that_is_not_known():
         module["score"]({"a": 1.0, "c": 1.0, "d": 1.0, "e": 1.0})
 
 
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+def test_python_refuses_infinity_by_name(ranker, infinity):
+    module = {}
+    exec(rw.export_model(ranker, "python"), module)
+    with pytest.raises(ValueError, match="feature 'b' is not finite"):
+        module["score"]({"a": 1.0, "b": infinity, "c": 1.0, "d": 1.0, "e": 1.0})
+
+
 @pytest.mark.parametrize("to", sorted(set(TARGETS) - {"onnx", "python"}))
 def test_others_refuse(ranker, to):
     with pytest.raises(rw.ParameterError, match=f"{to} cannot compute kernel maps: export to onnx or python"):

@@ -257,6 +257,6 @@ def test_infinity_is_told(train):
 
 
 def test_folds_choose_lambda_on_collinear_columns_of_a_basis():
-    queries = rw.datasets.make_queries(n_queries=30, n_features=8, n_informative=4, n_correlated=4, seed=0).queries
+    queries = rw.datasets.make_queries(n_queries=36, seed=0).queries
     ranker = rw.MappedRanker(rw.BasisMap(), rw.RankRLS(rw.search(), folds=5)).fit(queries)
     assert np.isfinite([estimate.mean for estimate in next(iter(ranker.ranker_.path_.folds.values()))]).all()
