@@ -63,3 +63,15 @@ def test_a_linear_kernel_is_a_linear_model():
     assert "WEIGHTS" in module
     found = [module["score"](dict(zip(NAMES, row, strict=True))) for row in x.tolist()]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.ptp(expected))
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [({}, "is missing"), ({"b": None}, "is missing"), ({"b": np.nan}, "is missing"), ({"b": -np.inf}, "is not finite")],
+)
+def test_python_names_a_feature_without_a_finite_value(given, problem):
+    queries = rw.Queries(np.random.default_rng(0).random((20, 2)), np.arange(20) % 3, feature_names=["a", "b"])
+    module = {}
+    exec(rw.export_model(rw.KernelRankRLS(1.0).fit(queries), "python"), module)
+    with pytest.raises(ValueError, match=f"feature 'b' {problem}"):
+        module["score"]({"a": 0.5} | given)

@@ -12,7 +12,7 @@ from tests.maps.dirty import dirty_queries
 MAPS = [
     rw.KernelMap("fourier", 21, gamma=0.1, scaling="standard"),
     rw.KernelMap("orthogonal", 20, gamma=0.1, scaling="quantile", linear=False),
-    rw.KernelMap("nystroem", 15, gamma=0.1, scaling="within-query"),
+    rw.KernelMap("nystroem", 15, gamma=0.1, scaling="within-query-spread"),
 ]
 TEST = dirty_queries(40, seed=2)
 
@@ -38,6 +38,14 @@ def test_python_tells_of_a_missing_value_that_is_not_known():
     exec(rw.export_model(rw.MappedRanker(MAPS[0], rw.RankRLS()).fit(queries), "python"), module)
     with pytest.raises(ValueError, match="'b' is missing"):
         module["score"]({"a": 1.0, "c": 1.0, "d": 1.0, "e": 1.0})
+
+
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+def test_python_refuses_infinity_by_name(ranker, infinity):
+    module = {}
+    exec(rw.export_model(ranker, "python"), module)
+    with pytest.raises(ValueError, match="feature 'b' is not finite"):
+        module["score"]({"a": 1.0, "b": infinity, "c": 1.0, "d": 1.0, "e": 1.0})
 
 
 @pytest.mark.parametrize("to", sorted(set(TARGETS) - {"onnx", "python"}))

@@ -104,7 +104,7 @@ def test_quantiles_do_not_feel_a_heavy_tail():
 
 def test_within_query_columns_have_unit_spread_within_queries():
     queries = dirty_queries(dtype=np.float64, missing=0)
-    rows = standardise(queries, "within-query", "mean").rows(queries.X, queries.grouping, np.float64)
+    rows = standardise(queries, "within-query-spread", "mean").rows(queries.X, queries.grouping, np.float64)
     centred = rows - np.stack([rows[queries.qid == name].mean(axis=0) for name in queries.qid])
     np.testing.assert_allclose((centred**2).mean(axis=0), 1, rtol=1e-10)
 

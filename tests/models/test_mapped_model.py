@@ -11,7 +11,7 @@ from tests.maps.dirty import dirty_queries
 MAPS = [
     rw.KernelMap(n_components=21, scaling="standard"),
     rw.KernelMap("orthogonal", 20, scaling="quantile", linear=False),
-    rw.KernelMap("nystroem", 15, scaling="within-query", missing="query-mean"),
+    rw.KernelMap("nystroem", 15, scaling="within-query-spread", missing="query-mean"),
 ]
 
 

@@ -130,7 +130,7 @@ def test_the_map_may_be_chosen_on_some_queries(train):
     ).fit(train)
     some = train[:: -(-train.n_documents // 100)]
     alike = rw.MappedRanker(rw.KernelMap(n_components=30, gamma=rw.search(0.1, 0.2), scaling="quantile"))
-    alike._values = lambda by, *rest: rw.MappedRanker._values(few, by, some, None, rest[-1])
+    alike._values = lambda by, *rest: rw.MappedRanker._values(few, by, some, None, *rest[-2:])
     assert [choice.estimate for choice in alike.fit(train).choices_] == [choice.estimate for choice in few.choices_]
 
 
@@ -165,6 +165,30 @@ def test_leaving_out_is_done_in_folds_where_it_is_dear():
     assert folds_worth(queries) is None
     wide = rw.Queries(sp.csr_array((40, 30_000)), np.arange(40) % 2, np.arange(40) // 4)
     assert folds_worth(wide) == 5
+
+
+def test_a_given_lambda_is_scaled_to_the_documents_that_the_map_is_chosen_on(train):
+    """A collection twice over, of which every other query is looked at, with twice the λ: all sums are double."""
+    half = rw.Queries(train.X, train.y, np.unique(train.qid, return_inverse=True)[1])
+    half = half[np.argsort(half.query_ids)]
+    numbers = np.concatenate([2 * half.qid, 2 * half.qid + 1])  # each query stands beside its copy
+    order = np.argsort(numbers, kind="stable")
+    twice = rw.Queries(np.tile(half.X, (2, 1))[order], np.tile(half.y, 2)[order], numbers[order])
+    by = rw.KernelMap(n_components=30, gamma=rw.search(0.1, 0.5), scaling="standard")
+    whole = rw.MappedRanker(by, rw.RankRLS(3.0)).fit(half)
+    shared = rw.MappedRanker(by, rw.RankRLS(6.0), choose_on=half.n_documents).fit(twice)
+    assert [choice.alpha for choice in shared.choices_] == [6.0, 6.0]
+    np.testing.assert_allclose(shared.ranker_.coef_, whole.ranker_.coef_, rtol=1e-4, atol=1e-6)
+    told = [[choice.estimate.mean for choice in ranker.choices_] for ranker in (shared, whole)]
+    assert told[0] == pytest.approx(told[1], abs=1e-9)
+
+
+def test_infinity_in_validation_is_told_with_its_feature(train, test):
+    x = test.X.copy()
+    x[3, 1] = np.inf
+    valid = rw.Queries(x, test.y, test.qid, feature_names=test.feature_names)
+    with pytest.raises(rw.DataError, match=r"valid: .*\bb\b.*inf"):
+        rw.MappedRanker(MAP, rw.RankRLS(2.0)).fit(train, valid=valid)
 
 
 # Structured losses
@@ -230,3 +254,9 @@ def test_infinity_is_told(train):
     x[3, 1] = np.inf
     with pytest.raises(rw.DataError, match="feature 2"):
         rw.MappedRanker(MAP, rw.RankRLS()).fit(rw.Queries(x, train.y, train.qid))
+
+
+def test_folds_choose_lambda_on_collinear_columns_of_a_basis():
+    queries = rw.datasets.make_queries(n_queries=36, seed=0).queries
+    ranker = rw.MappedRanker(rw.BasisMap(), rw.RankRLS(rw.search(), folds=5)).fit(queries)
+    assert np.isfinite([estimate.mean for estimate in next(iter(ranker.ranker_.path_.folds.values()))]).all()

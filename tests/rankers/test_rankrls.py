@@ -349,3 +349,37 @@ def test_many_threads_give_the_same_every_time_and_what_one_gives(ranker, monkey
     np.testing.assert_allclose(several[0].coef_, one.coef_, rtol=1e-12)
     for other in several:
         np.testing.assert_array_equal(other.coef_, several[0].coef_)
+
+
+def rank_deficient(dtype, columns=300, rank=12, scale=None):
+    """More columns than directions in which documents differ."""
+    rng = np.random.default_rng(4)
+    basis, qid = rng.standard_normal((400, rank)), np.repeat(np.arange(20), 20)
+    X = basis @ rng.standard_normal((rank, columns))
+    X = X if scale is None else X * scale
+    y = np.clip(np.round(basis[:, 0] + rng.standard_normal(400)), 0, 2)
+    return rw.Queries(X.astype(dtype), y, qid)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [None, np.geomspace(1e-3, 1e3, 300)], ids=["one scale", "many scales"])
+def test_folds_of_collinear_columns_say_what_retraining_says(dtype, scale):
+    queries = rank_deficient(dtype, scale=scale)
+    largest = np.linalg.norm(retraining.centred(queries.X, queries.qid), 2) ** 2
+    alphas = largest * np.array([1e-5, 1e-3, 1e-1])  # above the rounding of float32 products
+    path = rw.RankRLS(rw.search(*alphas), folds=4, measures="ndcg@10").fit(queries).path_
+    ((measure, estimates),) = path.folds.items()
+    fold_of = np.arange(queries.n_queries) % 4
+    for at, alpha in enumerate(alphas):
+        values = np.empty(queries.n_queries)
+        for fold in range(4):
+            train, judged = queries[fold_of != fold], queries[fold_of == fold]
+            weights = retraining.rankrls(train.X.astype(np.float64), train.y, train.qid, alpha)
+            scores = judged.X.astype(np.float64) @ weights
+            values[fold_of == fold] = rw.evaluate(scores, judged, "ndcg@10").values[measure]
+        assert estimates[at].mean == pytest.approx(np.nanmean(values), abs=1e-3 if dtype == np.float32 else 1e-12)
+
+
+def test_folds_of_collinear_float32_columns_end_for_every_lambda():
+    ranker = rw.RankRLS(rw.search(), folds=5).fit(rank_deficient(np.float32))
+    assert np.isfinite([estimate.mean for estimate in next(iter(ranker.path_.folds.values()))]).all()

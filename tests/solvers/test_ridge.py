@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import rankwright as rw
+from rankwright.data.centred import Moments
 from rankwright.engines import engine_of
 from rankwright.engines.centred_sums import CentredSums
-from rankwright.solvers.ridge import choose_solver, ridge_path
+from rankwright.solvers.ridge import SpectralSystems, choose_solver, ridge_path, rough_solutions
 from tests import retraining
 from tests.objectives import centred
 
@@ -183,3 +184,25 @@ def test_factors_that_are_not_kept_solve_the_same(monkeypatch):
     kept = ridge_path(CentredSums(engine_of(queries)), ALPHAS).weights
     monkeypatch.setattr("rankwright.solvers.ridge._MOST_NUMBERS_KEPT", 0)
     np.testing.assert_array_equal(ridge_path(CentredSums(engine_of(queries)), ALPHAS).weights, kept)
+
+
+def test_one_eigendecomposition_serves_every_lambda():
+    rng = np.random.default_rng(6)
+    X, products = rng.standard_normal((30, 12)), rng.standard_normal(12)
+    systems = SpectralSystems(X.T @ X, ALPHAS)
+    wanted = np.stack([np.linalg.solve(X.T @ X + alpha * np.eye(12), products) for alpha in ALPHAS], axis=1)
+    np.testing.assert_allclose(systems.solve(products), wanted, rtol=1e-9)
+    np.testing.assert_allclose(systems.solve(np.tile(products[:, None], len(ALPHAS))), wanted, rtol=1e-9)
+
+
+def test_an_eigenvalue_that_rounding_made_negative_counts_as_zero():
+    turned = np.linalg.qr(np.random.default_rng(7).standard_normal((3, 3)))[0]
+    solved = rough_solutions(Moments(turned @ np.diag([-1e-3, 1.0, 4.0]) @ turned.T, turned.sum(axis=1)), ALPHAS)
+    np.testing.assert_allclose(turned.T @ solved, 1 / (np.array([[0.0], [1.0], [4.0]]) + ALPHAS), rtol=1e-8)
+
+
+def test_rough_solutions_know_features_on_very_different_scales():
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((40, 4)) * [1e-6, 1.0, 1e3, 1e6], rng.standard_normal(40)
+    solved = rough_solutions(Moments(X.T @ X, X.T @ y), np.array([1e-13]))[:, 0]
+    np.testing.assert_allclose(solved, retraining.ridge(X, y, 1e-13), rtol=1e-6)

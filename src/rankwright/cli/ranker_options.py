@@ -122,7 +122,8 @@ def ranker_options(
         "kernel-rankrls, kernel-structured: γ of the kernel; by default 1 / number of features.",
     ),
     scaling: str | None = option(
-        "NAME", "kernel-map: scale features by standard, quantile or within-query; auto (the default) tries all three."
+        "NAME",
+        "kernel-map: scale features by standard, quantile or within-query-spread; auto (the default) tries all three.",
     ),
     behind: str | None = option(
         "NAME",

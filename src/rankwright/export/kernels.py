@@ -68,7 +68,7 @@ def kernels_to_python(content: Kernels, name: str) -> str:
     parameters = "".join(f"{parameter} = {value!r}\n" for parameter, value in content.parameters.items())
     return f'''"""A model that ranks, written by rankwright {__version__}. It needs nothing but Python."""
 
-from math import exp, hypot
+from math import exp, hypot, isinf, isnan
 
 NAME = {name!a}
 {parameters}FEATURES = [  # the name of each, its mean and its scale
@@ -87,9 +87,19 @@ def kernel(x, z):
     return {_KERNELS[content.kernel]}
 
 
+def value(features, name):
+    """A feature of a document; it is missing if it is None, NaN or not there."""
+    x = features.get(name)
+    if x is None or isnan(x):
+        raise ValueError("feature " + repr(name) + " is missing")
+    if isinf(x):
+        raise ValueError("feature " + repr(name) + " is not finite")
+    return x
+
+
 def score(features):
     """The score of a document, the higher the better, from the values of its features by name."""
-    x = [(features[name] - mean) / scale for name, mean, scale in FEATURES]
+    x = [(value(features, name) - mean) / scale for name, mean, scale in FEATURES]
     return sum(weight * kernel(x, z) for weight, z in DOCUMENTS)
 '''
 

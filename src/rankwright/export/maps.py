@@ -13,9 +13,10 @@ from rankwright.errors import ParameterError
 from rankwright.export.content import Content, check_ranks, renamed
 from rankwright.export.onnx_file import onnx_model
 from rankwright.export.onnx_graph import Graph, transformed_column
+from rankwright.export.python_file import TRANSFORMED, transform_literal
 from rankwright.maps.kernel_columns import FourierColumns, KernelColumns, NystroemColumns
 from rankwright.models.model import Model
-from rankwright.preparation.transforms import Log, Transform
+from rankwright.preparation.transforms import Transform
 from rankwright.types import Array
 
 
@@ -135,20 +136,20 @@ def _kernel(graph: Graph, z: str, by: KernelColumns) -> str:
 def mapped_to_python(content: Mapped, name: str) -> str:
     """A module with a function ``score`` that needs nothing but Python."""
     columns = "".join(
-        f"    ({content.features[one.place].name!a}, {_transform(one.transform)}, {one.fill!r}, {one.indicates!r}, "
-        f"{one.shift!r}, {one.scale!r}, {weight!r}),\n"
+        f"    ({content.features[one.place].name!a}, {transform_literal(one.transform)}, {one.fill!r}, "
+        f"{one.indicates!r}, {one.shift!r}, {one.scale!r}, {weight!r}),\n"
         for one, weight in zip(content.prepared, content.linear.tolist(), strict=True)
     )
     head = f'''"""A model that ranks, written by rankwright {__version__}. It needs nothing but Python."""
 
-from math import copysign, cos, exp, isnan, log1p, pi, sin
+from math import copysign, cos, exp, isinf, isnan, log1p, pi, sin
 
 NAME = {name!a}
 INTERCEPT = {content.intercept!r}
 COLUMNS = [  # name, transform, what stands for a missing value, whether it tells that, shift, scale, weight
 {columns}]
 '''
-    return head + _kernel_of_python(content) + _PYTHON
+    return f"{head}{_kernel_of_python(content)}\n\n{TRANSFORMED}\n{_SCORE}"
 
 
 def _kernel_of_python(content: Mapped) -> str:
@@ -187,29 +188,7 @@ def kernel(z):
 '''
 
 
-def _transform(transform: Transform | None) -> str:
-    if transform is None:
-        return "None"
-    return repr(transform.unit if isinstance(transform, Log) else (transform.knots, transform.heights))
-
-
-_PYTHON = '''
-
-def transformed(transform, x):
-    """The logarithm of x in units, its place among quantiles, or x itself."""
-    if transform is None:
-        return x
-    if isinstance(transform, float):
-        return copysign(log1p(abs(x) / transform), x)
-    knots, heights = transform
-    if x <= knots[0]:
-        return heights[0]
-    for low, high, bottom, top in zip(knots, knots[1:], heights, heights[1:]):
-        if x < high:
-            return bottom + (top - bottom) / (high - low) * (x - low)
-    return heights[-1]
-
-
+_SCORE = '''
 def score(features):
     """The score of a document, the higher the better, from the values of its features by name.
 
@@ -219,6 +198,8 @@ def score(features):
     for name, transform, fill, indicates, shift, scale, weight in COLUMNS:
         x = features.get(name)
         is_missing = x is None or isnan(x)
+        if not is_missing and isinf(x):
+            raise ValueError("feature " + repr(name) + " is not finite")
         if indicates:
             value = float(is_missing)
         elif not is_missing:

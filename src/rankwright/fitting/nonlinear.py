@@ -106,7 +106,7 @@ class KernelMaps(NonlinearFamily):
         {
             "components": (1000, 500, 2000),
             "loss": ("rankrls", "order-preserving", "structured"),
-            "scaling": ("standard", "quantile", "within-query"),
+            "scaling": ("standard", "quantile", "within-query-spread"),
             "kind": ("orthogonal", "nystroem"),
         }
     )

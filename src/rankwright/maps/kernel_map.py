@@ -51,7 +51,7 @@ class KernelMap(FeatureMap):
     gamma : float or search(), by default search()
         γ. `search()` lets `MappedRanker` choose it from multiples of 1 / (the median squared distance of documents),
         `search(0.01, 0.1)` from these; a transformer of its own takes half of 1 / (the median) for ``search()``.
-    scaling : "standard", "quantile", "within-query" or search(), by default search()
+    scaling : "standard", "quantile", "within-query-spread" or search(), by default search()
         How features are put on one scale: mean 0 and standard deviation 1 over all documents; the same of their places
         among the values of all documents; or divided by the standard deviation within queries. `search()` lets
         `MappedRanker` choose among the three; a transformer of its own takes "standard".

@@ -25,7 +25,7 @@ from rankwright.preparation.spread import within_query_spread
 from rankwright.preparation.transforms import Transforms
 from rankwright.types import Array, Columns
 
-ScalingName = Literal["standard", "quantile", "within-query"]
+ScalingName = Literal["standard", "quantile", "within-query-spread"]
 SCALINGS: tuple[ScalingName, ...] = get_args(ScalingName)
 
 _ROUNDING = 1e-12  # of the size of a feature
@@ -104,8 +104,9 @@ def standardise(queries: AnyQueries, scaling: ScalingName, missing: MissingName)
     ----------
     queries : the training queries
     scaling : "standard" gives each feature the mean 0 and the standard deviation 1 over all documents; "quantile" does
-        so after each has become its place among the values of all documents, so that tails are tame; "within-query"
-        divides by the standard deviation within queries, as linear rankers do
+        so after each has become its place among the values of all documents, so that tails are tame;
+        "within-query-spread" gives each the mean 0 over all documents too, but divides by the standard deviation within
+        queries, as linear rankers do
     missing : what stands for missing values, as in `prepare`
     """
     by = filled_preparation(queries, {}, missing=missing)
@@ -113,7 +114,7 @@ def standardise(queries: AnyQueries, scaling: ScalingName, missing: MissingName)
         by = _behind_quantiles(queries, missing)
     prepared = by.prepared(queries)
     means, spread, varies = _mean_and_spread(prepared)
-    if scaling == "within-query":
+    if scaling == "within-query-spread":
         within, varies_within = within_query_spread(prepared)
         spread = np.where(varies_within, within, spread)
     kept = np.flatnonzero(varies)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwright.judgments.grouping import Grouping
 from rankwright.models.learned import Unfitted
+from rankwright.models.linear_model import FILLINGS
 from rankwright.models.model import Model
 from rankwright.models.network import ACTIVATIONS, Layer, Network
 from rankwright.models.scorer import Scorer
@@ -20,8 +21,6 @@ from rankwright.types import Array, Columns
 
 if TYPE_CHECKING:
     from rankwright.models.model_reader import ModelReader
-
-_FILLINGS = {"mean": False, "query-mean": True}  # whether it goes by the query
 
 
 class NetworkScorer(Scorer):
@@ -172,9 +171,9 @@ def _read_filling(file: ModelReader) -> Filling | None:
     entries = {feature: value for _, feature, (value,) in file.entries("missing", ("value",))}
     if by is None and not entries:
         return None
-    if not isinstance(by, str) or by not in _FILLINGS:
-        file.refuse(f"filling must be one of {', '.join(_FILLINGS)}, or null if missing is empty, not {file.shown(by)}")
-    return Filling(file.spread(entries), _FILLINGS[by])
+    if not isinstance(by, str) or by not in FILLINGS:
+        file.refuse(f"filling must be one of {', '.join(FILLINGS)}, or null if missing is empty, not {file.shown(by)}")
+    return Filling(file.spread(entries), FILLINGS[by])
 
 
 def _read_indicated(file: ModelReader) -> Columns:

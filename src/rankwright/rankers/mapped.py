@@ -20,6 +20,7 @@ from rankwright.errors import ParameterError
 from rankwright.judgments.grouping import Grouping
 from rankwright.losses.loss import counting_weights
 from rankwright.maps.basis import Basis
+from rankwright.maps.basis_fitting import check_known
 from rankwright.maps.feature_map import ColumnMap, FeatureMap
 from rankwright.maps.kernel_map import KernelMap
 from rankwright.measures.conventions import convention_of
@@ -71,7 +72,8 @@ class MappedRanker(MappedScorer, Ranker):
         training, its λ is chosen by five folds. StructuredRanker stays near the weights of RankRLS, unless it is given
         a ``center``: on noisy grades its bound alone may be least at 0.
     choose_on : int
-        About how many documents the map is chosen on at most, of queries that are evenly spaced.
+        About how many documents the map is chosen on at most, of queries that are evenly spaced. A λ that is given
+        counts there in proportion to their share of all documents.
 
     Attributes
     ----------
@@ -172,8 +174,8 @@ class MappedRanker(MappedScorer, Ranker):
 
     def _checked_fingerprints(self, valid: Queries) -> Fingerprints:
         """A missing value is filled in if there were any in training; else it is refused, as infinity is."""
-        if not self._has_missing:
-            check_features(valid, "valid: ")
+        check = check_known if self._has_missing else check_features
+        check(valid, "valid: ")
         return query_fingerprints(valid)
 
     def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
@@ -193,9 +195,11 @@ class MappedRanker(MappedScorer, Ranker):
             raise ParameterError("measures: name the one that the map is to be chosen by")
         judge = Judge(measures, convention_of(self.convention))
         train, judged = self._some(queries), None if valid is None else self._some(valid)
-        best: list[Array] = []
+        alphas, best = self._alphas(), list[Array]()
+        # Sums over fewer documents are smaller, so a λ that is given would weigh more beside them.
+        weighed = alphas * (train.n_documents / queries.n_documents) if len(alphas) == 1 else alphas
         for done, setting in enumerate(settings, start=1):
-            values, alphas = self._values(setting.column_map(queries), train, judged, judge)
+            values = self._values(setting.column_map(queries), train, judged, weighed, judge)
             estimates = judge.estimates(values)
             at = choose_alpha(alphas, values, estimates, "best")
             self.choices_.append(Choice(setting.told(), float(alphas[at]), estimates[measures[0]][at]))
@@ -210,14 +214,17 @@ class MappedRanker(MappedScorer, Ranker):
         step = -(-queries.n_documents // self.choose_on)
         return queries[::step] if 1 < step < queries.n_queries else queries
 
-    def _values(self, by: ColumnMap, train: AnyQueries, valid: AnyQueries | None, judge: Judge) -> tuple[Array, Array]:
-        """What the measure says of RankRLS on these columns for every λ, queries × λ × 1, and the λ."""
+    def _alphas(self) -> Array:
+        """The λ that RankRLS is tried with for a choice."""
         ranker = self._ranker()
-        alphas = checked_alphas(ranker.alpha if isinstance(ranker, RankRLS) else search(), ALPHAS)
+        return checked_alphas(ranker.alpha if isinstance(ranker, RankRLS) else search(), ALPHAS)
+
+    def _values(self, by: ColumnMap, train: AnyQueries, valid: AnyQueries | None, alphas: Array, judge: Judge) -> Array:
+        """What the measure says of RankRLS on these columns for every λ, queries × λ × 1."""
         solution = RankRLS()._closed_form(self._mapped(train, by))
         if valid is None:
-            return solution.folded_values(alphas, judge, _FOLDS), alphas
-        return judge.values(self._mapped(valid, by), solution.weights(alphas)), alphas
+            return solution.folded_values(alphas, judge, _FOLDS)
+        return judge.values(self._mapped(valid, by), solution.weights(alphas))
 
     def _mapped(self, queries: AnyQueries, by: ColumnMap) -> StreamedQueries:
         return mapped_queries(queries, by.mapped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.data.centred import sum_of_moments
+from rankwright.data.centred import Moments, sum_of_moments
 from rankwright.data.part import Part
 from rankwright.data.streams.streamed import AnyQueries, in_memory
 from rankwright.engines import engine_of
@@ -14,7 +14,7 @@ from rankwright.preparation.formula import linear_scores
 from rankwright.rankers.closed_form import ClosedForm, LinearClosedFormRanker
 from rankwright.selection.judging import Judge, fold_of_query
 from rankwright.solvers.leave_out import LeaveOut, leave_out_kernel_scores, query_block
-from rankwright.solvers.ridge import ShiftedSystems, ridge_path, warn_if_not_converged
+from rankwright.solvers.ridge import ridge_path, rough_solutions, warn_if_not_converged
 from rankwright.types import Array
 
 # Leave-query-out of sparse data with more features than this uses the kernel matrix of the documents, up to as many.
@@ -116,17 +116,17 @@ class _Solution(ClosedForm):
     def folded_values(self, alphas: Array, judge: Judge, n_folds: int) -> Array:
         """The sums of the queries outside a fold are those of all without those of the fold: X is read twice.
 
-        A choice does not need the digits that float32 products lose.
+        They may be float32 products, as a choice does not need their last digits. These tell nothing about a λ below
+        the rounding of X̂ᵀX̂, about 1e-7 of its largest eigenvalue: all such λ are judged about alike.
         """
         if not self._has_small_gram:
             return super().folded_values(alphas, judge, n_folds)
         fold_of = fold_of_query(self.queries.n_queries, n_folds)
         folds = self._data.rough_moments_of_folds(fold_of)
         total = sum_of_moments(*folds)
-        weights = []
-        for gram, products in folds:
-            gram, products = total.gram - gram, total.products - products
-            weights.append(ShiftedSystems(gram, alphas).solve(products).T)
+        weights = [
+            rough_solutions(Moments(total.gram - gram, total.products - products), alphas).T for gram, products in folds
+        ]
         values: Array = self._data.engine.per_query(_folded_values, fold_of, np.stack(weights), judge)
         return values
 

@@ -29,6 +29,10 @@ Solver = Literal["primal", "dual", "cg"]
 # Beyond this many features, sparse and streamed data are solved by iteration: X̂ᵀX̂ would fill the memory.
 _MOST_FEATURES_OF_MATRIX = 4096
 
+# One eigendecomposition serves all λ if no column is so many times larger than another. Its error is that of the
+# largest column everywhere, so with columns further apart it would know nothing of the smallest.
+_LARGEST_RATIO = 1e4
+
 # In matrices smaller than this, the threads of a BLAS spend more time waiting for each other than they save.
 _WORTH_MORE_THREADS = 1000
 
@@ -79,6 +83,35 @@ class ShiftedSystems:
     def _factors(self) -> Iterable[Callable[[Array], Array]]:
         """Those of large matrices are made when they are asked for: together they may take more than the data."""
         return self._kept if self._is_kept else (_factor(self._matrix, alpha) for alpha in self._alphas)
+
+
+class SpectralSystems:
+    """The same by one eigendecomposition for all λ; an eigenvalue that rounding made negative counts as 0."""
+
+    def __init__(self, matrix: Array, alphas: Array) -> None:
+        with one_thread_per_call():  # half of the work is too small for threads: they would wait for each other
+            values, self._vectors = scipy.linalg.eigh(matrix, driver="evd")
+        self._shifted = np.maximum(values, 0.0)[:, None] + np.asarray(alphas, np.float64)
+
+    def solve(self, columns: Array) -> Array:
+        """One solution for each column, each with its own λ; a single vector is the column of all of them."""
+        turned = self._vectors.T @ columns
+        solved: Array = self._vectors @ ((turned if columns.ndim == 2 else turned[:, None]) / self._shifted)
+        return solved
+
+
+def rough_solutions(moments: Moments, alphas: Array) -> Array:
+    """(X̂ᵀX̂ + λI)⁻¹X̂ᵀŷ for every λ, features × λ, where rounding may have made X̂ᵀX̂ indefinite: it is never refused.
+
+    By one eigendecomposition, unless features on very different scales make Cholesky factors the better choice.
+    """
+    gram, products = moments
+    diagonal = np.diag(gram)
+    positive = diagonal[diagonal > 0]
+    if len(positive) and positive.max() > _LARGEST_RATIO**2 * positive.min():
+        with suppress(NotPositiveDefinite):
+            return ShiftedSystems(gram, alphas).solve(products)
+    return SpectralSystems(gram, alphas).solve(products)
 
 
 def _factor(matrix: Array, alpha: float) -> Callable[[Array], Array]:
