@@ -143,6 +143,27 @@ def test_a_share_of_queries_chooses_and_all_are_learned_from(library):
 
 
 @pytest.mark.peers
+def test_queries_without_weight_do_not_choose_the_number_of_trees():
+    made = collection(3, 60)
+    weights = (np.arange(60) % 3 > 0).astype(float)
+    opposite = np.where(np.repeat(weights == 0, made.sizes)[np.argsort(made.grouping.order)], 3 - made.y, made.y)
+    other = rw.Queries(made.X, opposite, made.qid)
+    ranker = rw.BoostedRanker(validation_share=0.3, **SMALL)
+    one, another = (clone(ranker).fit(queries, sample_weight=weights) for queries in (made, other))
+    assert one.path_.valid == another.path_.valid
+    assert clone(ranker).set_params(validation_share=0.2).fit(made, sample_weight=weights).path_.valid == {}  # too few
+    with pytest.raises(rw.ParameterError, match="validation_share holds out fewer than 10"):
+        clone(ranker).set_params(validation_share=0.2, patience=2).fit(made, sample_weight=weights)
+
+
+@pytest.mark.peers
+def test_without_a_seed_each_forest_is_another():
+    ranker = rw.BoostedRanker(feature_share=0.4, random_state=None, **SMALL)
+    first, second = (clone(ranker).fit(TRAIN).predict(VALID) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3
+
+
+@pytest.mark.peers
 @pytest.mark.parametrize("library", BOTH)
 def test_equal_seeds_give_equal_trees_whatever_the_threads(library, monkeypatch):
     drawn = rw.BoostedRanker(library=library, query_share=0.5, feature_share=0.5, random_state=3, **SMALL)
@@ -235,6 +256,7 @@ def test_what_is_refused():
         ({"feature_share": 0}, "feature_share must be a finite number above 0"),
         ({"l2": -1}, "l2 must be a finite number of at least 0"),
         ({"validation_share": 1}, "validation_share must be a number from 0 to 0.9"),
+        ({"random_state": "x"}, "random_state must be a whole number from 0 to 4294967295, or None"),
         ({"patience": 5}, "patience needs a measure and validation queries"),
     ):
         with pytest.raises(rw.ParameterError, match=message.replace("(", r"\(")):

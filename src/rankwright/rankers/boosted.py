@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwright.boosting.growing import Growth
 from rankwright.boosting.named_losses import LIBRARIES, LIBRARY_LOSSES, Library, loss_in
-from rankwright.checks import check_choice, check_number, check_positive, check_whole
+from rankwright.checks import check_choice, check_number, check_positive, check_seed, check_whole
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.finite import check_not_infinite
 from rankwright.data.queries import Queries
@@ -67,13 +67,14 @@ class BoostedRanker(Ranker):
     patience : int, optional
         End after so many trees that ranked the validation queries no better than before.
     validation_share : float
-        Without validation queries: hold out this part of the training queries, drawn at random, to choose the number of
-        trees, and then grow so many on all queries. 0: grow ``n_trees``.
+        Without validation queries: hold out this part of the training queries, drawn at random among those with a
+        weight, to choose the number of trees, and then grow so many on all queries. 0, the default, or a share of fewer
+        than 10 queries: grow ``n_trees``. (`NeuralRanker` holds out a tenth by default, and does not train on it.)
     measures : such as "ndcg@10, map"
         What to tell of every tree in ``path_``; the first one decides.
     convention : name of a Convention
     random_state : int or None
-        Equal numbers give equal trees.
+        Equal numbers give equal trees. None: others each time.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class BoostedRanker(Ranker):
         validation_share: float = 0.0,
         measures: Any = "ndcg@10",
         convention: Any = "default",
-        random_state: Any = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.loss = loss
         self.library = library
@@ -144,7 +145,7 @@ class BoostedRanker(Ranker):
         held_out = None if valid_queries is None else in_memory(valid_queries, *why)
         self._check_learnable(queries)
         weights = None if sample_weight is None else counting_weights(queries.judgments, sample_weight)
-        if held_out is None and self.validation_share > 0 and boosting.measures and queries.n_queries > 1:
+        if held_out is None and self.validation_share > 0 and boosting.measures:
             grown = boosting.grown_by_share(queries, weights, self.validation_share, self.n_trees)
         else:
             grown = boosting.grown(queries, weights, held_out if boosting.measures else None, self.n_trees)
@@ -166,6 +167,7 @@ class BoostedRanker(Ranker):
             check_number(name, getattr(self, name), 0, 1)
         check_number("l2", self.l2, 0)
         check_number("validation_share", self.validation_share, 0, 0.9)
+        check_seed("random_state", self.random_state)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         growth = Growth(
             float(self.learning_rate),
