@@ -242,6 +242,35 @@ def test_progress_and_data_that_leave_nothing_to_split():
         assert np.ptp(constant.predict(np.random.default_rng(0).standard_normal((9, 2)))) == 0
 
 
+@pytest.mark.peers
+def test_leaves_that_lightgbm_cannot_fill_are_told():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
+    with pytest.raises(rw.ParameterError, match="min_documents does not suit these data: lightgbm made a leaf"):
+        rw.BoostedRanker(min_documents=1).fit(X, y, group=[15] * 4)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("library", BOTH)
+def test_errors_of_a_library_have_its_message(library):
+    module = pytest.importorskip(library)
+    raised = module.basic.LightGBMError if library == "lightgbm" else module.core.XGBoostError
+    options = {"leaves": 200_000} if library == "lightgbm" else {"l2": 1e300}
+    with pytest.raises(rw.RankwrightError, match=f"{library} could not grow trees: ") as told:
+        rw.BoostedRanker(library=library, **options).fit(TRAIN)
+    assert isinstance(told.value.__cause__, raised)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("library", BOTH)
+def test_errors_of_a_callback_are_left_alone(library):
+    def stop(_):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match=r"^enough$"):
+        rw.BoostedRanker(library=library, **SMALL).fit(TRAIN, progress=stop)
+
+
 def test_what_is_refused():
     X, y = np.ones((4, 2)), [0, 1, 0, 2]
     for parameters, message in (
@@ -253,6 +282,8 @@ def test_what_is_refused():
         ({"depth": 0}, "depth must be a whole number"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0"),
         ({"query_share": 1.5}, "query_share must be a number from 0 to 1"),
+        ({"query_share": 0.5, "loss": "lambdarank"}, "query_share=0.5 needs a loss of ours, such as 'preorder'"),
+        ({"query_share": 0.5, "loss": "rank:ndcg", "library": "xgboost"}, "query_share=0.5 needs a loss of ours"),
         ({"feature_share": 0}, "feature_share must be a finite number above 0"),
         ({"l2": -1}, "l2 must be a finite number of at least 0"),
         ({"validation_share": 1}, "validation_share must be a number from 0 to 0.9"),

@@ -86,6 +86,4 @@ def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]
     }
     if own:
         parameters["min_sum_hessian_in_leaf"] = 0.0  # documents are counted instead
-    elif growth.query_share < 1:
-        parameters |= {"bagging_fraction": growth.query_share, "bagging_freq": 1}
     return parameters

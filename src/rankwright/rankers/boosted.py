@@ -35,6 +35,10 @@ from rankwright.types import Array
 _MOST = 2**31 - 1
 # The libraries' own losses have gains 2^y − 1 for grades up to this one.
 _HIGHEST_GRADE = 30
+_NO_QUERY_SHARE = (
+    "query_share={} needs a loss of ours, such as 'preorder', but {!r} is the library's: XGBoost draws rows and not "
+    "queries, and LightGBM 4.7 loses count of the scores when it draws queries (bagging_by_query); set query_share=1"
+)
 
 
 class BoostedRanker(Ranker):
@@ -60,8 +64,8 @@ class BoostedRanker(Ranker):
     min_documents : int
         That a leaf must have at least. XGBoost counts their curvature, which is 1 on average to begin with.
     query_share, feature_share : float
-        Which part of the queries and of the features each tree is grown on, drawn anew for each; with losses of the
-        libraries, rows are drawn instead of queries.
+        Which part of the queries and of the features each tree is grown on, drawn anew for each. ``query_share`` is for
+        losses of ours: the libraries' own cannot be trained on some of the queries.
     l2 : float
         Shrinks leaves, as so many documents with no gradient would.
     patience : int, optional
@@ -181,6 +185,8 @@ class BoostedRanker(Ranker):
         )
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         loss = loss_in(self.loss, self.library)
+        if isinstance(loss, str) and self.query_share < 1:
+            raise ParameterError(_NO_QUERY_SHARE.format(self.query_share, self.loss))
         return TreeBoosting(loss, self.library, growth, measures, convention, self.patience, progress)
 
     def _check_learnable(self, queries: Queries) -> None:

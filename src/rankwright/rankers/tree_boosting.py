@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.boosting.derivatives import Derivatives
 from rankwright.boosting.drawn import DrawnDerivatives
-from rankwright.boosting.growing import Growth, OwnObjective, Rounds
+from rankwright.boosting.growing import Growth, OwnObjective, Rounds, errors_of
 from rankwright.boosting.lightgbm_rounds import LightGBMRounds
 from rankwright.boosting.named_losses import Library
 from rankwright.boosting.xgboost_rounds import XGBoostRounds
@@ -73,6 +73,10 @@ class TreeBoosting:
 
     def grown(self, queries: Queries, weights: Array | None, watched: Queries | None, n_trees: int) -> Grown:
         """As many trees as rank the watched queries best, or all; ``weights`` are those of queries."""
+        with errors_of(self.library):
+            return self._grown(queries, weights, watched, n_trees)
+
+    def _grown(self, queries: Queries, weights: Array | None, watched: Queries | None, n_trees: int) -> Grown:
         rounds = self._rounds(queries, weights, watched)
         judge = None if watched is None else _judge_of(watched, self.measures, self.convention)
         added = 0
@@ -95,9 +99,7 @@ class TreeBoosting:
         is_watched = held_out_queries(queries.n_queries, weights, share, self.growth.seed)
         if is_watched is None:
             if self.patience is not None:
-                raise ParameterError(
-                    "patience: too few training queries to hold out: raise validation_share, or valid="
-                )
+                raise ParameterError("patience needs validation queries, and validation_share holds out fewer than 10")
             return self.grown(queries, weights, None, n_trees)
         of_others = None if weights is None else weights[~is_watched]
         tried = self.grown(queries[~is_watched], of_others, queries[is_watched], n_trees)
