@@ -192,7 +192,7 @@ def test_rankings_and_graphs():
     loss = OrderPreservingLoss(standardize="zero-one")
     ranker = small(loss=loss, measures="kendalltau", epochs=10, learning_rate=0.05).fit(ranked)
     assert ranker.score(ranked) > 0.5
-    fitted = small(loss="preorder", measures="wpd", epochs=30, learning_rate=0.05).fit(graphs(0))
+    fitted = small(loss="ranksvm", measures="wpd", epochs=30, learning_rate=0.05).fit(graphs(0))
     unseen = graphs(1)
     scores, edges = fitted.predict(unseen), unseen.supervision
     assert (scores[edges.preferred] > scores[edges.other]).mean() > 0.8
