@@ -243,11 +243,16 @@ def test_progress_and_data_that_leave_nothing_to_split():
 
 
 @pytest.mark.peers
-def test_leaves_that_lightgbm_cannot_fill_are_told():
+def test_leaves_that_lightgbm_cannot_fill_are_told(monkeypatch):
+    from rankwright.boosting import lightgbm_rounds
+
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
+    ranker = rw.BoostedRanker("structured", n_trees=5, min_documents=1, query_share=0.5)
+    assert ranker.fit(X, y, group=[15] * 4).n_trees_ == 5
+    monkeypatch.setattr(lightgbm_rounds, "_LEAST_CURVATURE", 0.0)
     with pytest.raises(rw.ParameterError, match="min_documents does not suit these data: lightgbm made a leaf"):
-        rw.BoostedRanker(min_documents=1).fit(X, y, group=[15] * 4)
+        ranker.fit(X, y, group=[15] * 4)
 
 
 @pytest.mark.peers
