@@ -177,7 +177,7 @@ def _boosted(loss: str, train: rw.Queries, n_trees: int) -> Scores:
 
 
 def _network(train: rw.Queries, epochs: int) -> Scores:
-    return rw.NeuralRanker((256, 128), epochs=epochs, held_out=0.0, measures=()).fit(train).predict
+    return rw.NeuralRanker((256, 128), epochs=epochs, validation_share=0.0, measures=()).fit(train).predict
 
 
 # With the size to begin with: components, terms, trees, epochs; 0 if there is none.

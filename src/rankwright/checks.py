@@ -11,6 +11,7 @@ import numpy as np
 from rankwright.errors import ParameterError
 
 _LEAST_PROBABILITY = 1e-290  # its inverse, and shares of it, must be float64
+_MOST_SEED = 2**32 - 1  # of scikit-learn's random numbers
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
@@ -33,6 +34,12 @@ def check_whole(name: str, value: Any, least: int, most: float = inf, *, or_else
     if not (is_whole(value) and least <= value <= most):
         limits = f"of at least {least}" if most == inf else f"from {least} to {most}"
         raise _not(name, f"a whole number {limits}", value, or_else)
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Refuse what does not seed random numbers; None stands for others each time."""
+    if value is not None:
+        check_whole(name, value, 0, _MOST_SEED, or_else="None")
 
 
 def check_number(name: str, value: Any, least: float, most: float = inf) -> None:

@@ -36,7 +36,7 @@ def evaluation(
     """A measure as XGBoost asks for it: ``xgb.train(…, custom_metric=…)``, ``XGBRanker(eval_metric=…)``.
 
     `XGBRanker` calls it query by query, counts 1 for a query with one document, and as of version 3.2 weighs queries by
-    their documents. ``group`` is for `XGBRegressor`.
+    their documents. ``group`` is for `XGBRegressor`, which knows no groups: without it, all rows count as one query.
     Early stopping takes names that begin with "ndcg", "map" or "pre" for the better the higher; for other measures tell
     it by ``xgb.callback.EarlyStopping(…, maximize=True)``.
     """

@@ -197,6 +197,20 @@ def test_boosted_trees(run, parts, files, out, library, monkeypatch):
     assert (told["trees"], told["library"], told["judged_on"]) == (20, library, None)
 
 
+@pytest.mark.peers
+def test_boosted_trees_chosen_by_a_share_of_queries(run, files, out, monkeypatch):
+    monkeypatch.setenv("RANKWRIGHT_THREADS", "1")
+    options = ("--trees", 20, "--validation-share", 0.5, "--patience", 5, "--seed", 3)
+    ran = run("train", files[0], "--ranker", "boosted", *options, "--out", out, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    train = rw.read_queries(files[0])
+    ranker = rw.BoostedRanker(n_trees=20, validation_share=0.5, patience=5, random_state=3).fit(train)
+    assert len(ranker.path_.valid) == 1
+    assert rw.load_model(out).predict(train).tolist() == ranker.predict(train).tolist()
+    told = json.loads(ran.out)
+    assert (told["judged_on"], told["trees"]) == ("held-out", ranker.n_trees_)
+
+
 def test_a_library_of_trees_that_is_not_installed(run, files, out, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     ran = run("train", files[0], "--ranker", "boosted", "--library", "xgboost", "--out", out)

@@ -18,11 +18,11 @@ def written_files(tmp_path):
 
 def test_it_trains_what_the_library_trains(run, files):
     model = files / "model.json"
-    options = ["--components", "30", "--gamma", "0.05,0.1", "--scaling", "quantile", "--alpha", "1,4", "--out", model]
-    result = run("train", files / "train.parquet", "--ranker", "kernel-map", *options, "--json")
+    options = ["--components", "30", "--gamma", "0.05,0.1", "--scaling", "quantile", "--alpha", "1,4", "--seed", 5]
+    result = run("train", files / "train.parquet", "--ranker", "kernel-map", *options, "--out", model, "--json")
     told = json.loads(result.out)
     train = rw.read_parquet(files / "train.parquet")
-    by = rw.KernelMap(n_components=30, gamma=rw.search(0.05, 0.1), scaling="quantile")
+    by = rw.KernelMap(n_components=30, gamma=rw.search(0.05, 0.1), scaling="quantile", random_state=5)
     ranker = rw.MappedRanker(by, rw.RankRLS(rw.search(1, 4))).fit(train)
     assert (told["ranker"], told["maps_tried"], told["alphas_tried"]) == ("MappedRanker", 2, 2)
     assert (told["gamma"], told["alpha"]) == (ranker.setting_["gamma"], ranker.alpha_)
@@ -53,6 +53,7 @@ def test_it_tells_what_was_chosen(run, files):
     [
         (["--ranker", "rankrls", "--components", "5"], "--components is for kernel-map, not for rankrls"),
         (["--ranker", "kernel-map", "--components", "0"], "--components must be a whole number of at least 1"),
+        (["--ranker", "kernel-map", "--seed", "-1"], "--seed must be a whole number of at least 0"),
         (["--ranker", "kernel-map", "--kind", "poly"], "--kind must be one of"),
         (["--ranker", "kernel-map", "--gamma", "wide"], "--gamma: 'wide' is not a number above 0"),
         (["--ranker", "kernel-map", "--scaling", "wide"], "--scaling must be one of"),

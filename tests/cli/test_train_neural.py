@@ -53,12 +53,27 @@ def test_what_is_told(run, files, tmp_path):
     assert "not measured: add --valid FILE" in ran.out  # a tenth of 30 queries is too few to hold out
 
 
+@pytest.mark.peers
+def test_a_share_of_queries_and_a_seed(run, parts, files, tmp_path):
+    needs_torch()
+    out = tmp_path / "model.json"
+    options = (*OPTIONS, "--validation-share", 0.4, "--seed", 7)
+    ran = run("train", files[0], "--ranker", "neural", *options, "--out", out, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    train = rw.read_queries(files[0])
+    ranker = rw.NeuralRanker(**PARAMETERS, validation_share=0.4, random_state=7).fit(train)
+    np.testing.assert_array_equal(rw.load_model(out).predict(train), ranker.predict(train))
+    assert json.loads(ran.out)["judged_on"] == "held-out"
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         (("--hidden", "8,x"), "--hidden must be whole numbers of at least 1, such as 64,32, or 0, not '8,x'"),
         (("--hidden", "8,0"), "--hidden must be"),
         (("--epochs", "0"), "--epochs must be a whole number of at least 1"),
+        (("--seed", "-1"), "--seed must be a whole number of at least 0"),
+        (("--validation-share", "1"), "validation_share must be a number from 0 to 0.9"),
         (("--members", "0"), "--members must be a whole number of at least 1"),
         (("--scale", "none"), "--scale is for linear rankers"),
     ],

@@ -49,6 +49,10 @@ def fitted(curved):
 # Draws
 
 
+def test_only_losses_of_ours_are_trained_on_some_of_the_queries():
+    assert [kind.name for kind in NONLINEAR if "query_share" in kind.space] == ["boosted"]
+
+
 @pytest.mark.parametrize("kind", NONLINEAR)
 def test_draws_begin_with_the_usual_and_are_the_same_for_a_seed(kind):
     family = kind(MEASURE, "default", seed=3)

@@ -54,7 +54,7 @@ def test_orthogonal_frequencies_are_nearer_to_the_kernel():
     errors = {"fourier": [], "orthogonal": []}
     for kind, found in errors.items():
         for seed in range(20):
-            columns = rw.KernelMap(kind, 40, gamma=0.1, linear=False, seed=seed).fit_transform(queries).X
+            columns = rw.KernelMap(kind, 40, gamma=0.1, linear=False, random_state=seed).fit_transform(queries).X
             found.append(np.mean((columns @ columns.T - exact) ** 2))
     assert np.mean(errors["orthogonal"]) < 0.8 * np.mean(errors["fourier"])
 
@@ -173,7 +173,7 @@ def test_documents_that_are_all_alike_have_columns_that_say_nothing():
         ({"scaling": "none"}, "scaling must be"),
         ({"linear": 2}, "linear must be"),
         ({"missing": "zero"}, "missing must be"),
-        ({"seed": -1}, "seed must be"),
+        ({"random_state": -1}, "random_state must be"),
         ({"gamma": rw.search(1, 2)}, "is for MappedRanker to choose"),
         ({"scaling": rw.search("standard")}, "is for MappedRanker to choose"),
     ],

@@ -143,6 +143,27 @@ def test_a_share_of_queries_chooses_and_all_are_learned_from(library):
 
 
 @pytest.mark.peers
+def test_queries_without_weight_do_not_choose_the_number_of_trees():
+    made = collection(3, 60)
+    weights = (np.arange(60) % 3 > 0).astype(float)
+    opposite = np.where(np.repeat(weights == 0, made.sizes)[np.argsort(made.grouping.order)], 3 - made.y, made.y)
+    other = rw.Queries(made.X, opposite, made.qid)
+    ranker = rw.BoostedRanker(validation_share=0.3, **SMALL)
+    one, another = (clone(ranker).fit(queries, sample_weight=weights) for queries in (made, other))
+    assert one.path_.valid == another.path_.valid
+    assert clone(ranker).set_params(validation_share=0.2).fit(made, sample_weight=weights).path_.valid == {}  # too few
+    with pytest.raises(rw.ParameterError, match="validation_share holds out fewer than 10"):
+        clone(ranker).set_params(validation_share=0.2, patience=2).fit(made, sample_weight=weights)
+
+
+@pytest.mark.peers
+def test_without_a_seed_each_forest_is_another():
+    ranker = rw.BoostedRanker(feature_share=0.4, random_state=None, **SMALL)
+    first, second = (clone(ranker).fit(TRAIN).predict(VALID) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3
+
+
+@pytest.mark.peers
 @pytest.mark.parametrize("library", BOTH)
 def test_equal_seeds_give_equal_trees_whatever_the_threads(library, monkeypatch):
     drawn = rw.BoostedRanker(library=library, query_share=0.5, feature_share=0.5, random_state=3, **SMALL)
@@ -221,6 +242,40 @@ def test_progress_and_data_that_leave_nothing_to_split():
         assert np.ptp(constant.predict(np.random.default_rng(0).standard_normal((9, 2)))) == 0
 
 
+@pytest.mark.peers
+def test_leaves_that_lightgbm_cannot_fill_are_told(monkeypatch):
+    from rankwright.boosting import lightgbm_rounds
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
+    ranker = rw.BoostedRanker("structured", n_trees=5, min_documents=1, query_share=0.5)
+    assert ranker.fit(X, y, group=[15] * 4).n_trees_ == 5
+    monkeypatch.setattr(lightgbm_rounds, "_LEAST_CURVATURE", 0.0)
+    with pytest.raises(rw.ParameterError, match="min_documents does not suit these data: lightgbm made a leaf"):
+        ranker.fit(X, y, group=[15] * 4)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("library", BOTH)
+def test_errors_of_a_library_have_its_message(library):
+    module = pytest.importorskip(library)
+    raised = module.basic.LightGBMError if library == "lightgbm" else module.core.XGBoostError
+    options = {"leaves": 200_000} if library == "lightgbm" else {"l2": 1e300}
+    with pytest.raises(rw.RankwrightError, match=f"{library} could not grow trees: ") as told:
+        rw.BoostedRanker(library=library, **options).fit(TRAIN)
+    assert isinstance(told.value.__cause__, raised)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("library", BOTH)
+def test_errors_of_a_callback_are_left_alone(library):
+    def stop(_):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match=r"^enough$"):
+        rw.BoostedRanker(library=library, **SMALL).fit(TRAIN, progress=stop)
+
+
 def test_what_is_refused():
     X, y = np.ones((4, 2)), [0, 1, 0, 2]
     for parameters, message in (
@@ -232,9 +287,12 @@ def test_what_is_refused():
         ({"depth": 0}, "depth must be a whole number"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0"),
         ({"query_share": 1.5}, "query_share must be a number from 0 to 1"),
+        ({"query_share": 0.5, "loss": "lambdarank"}, "query_share=0.5 needs a loss of ours, such as 'preorder'"),
+        ({"query_share": 0.5, "loss": "rank:ndcg", "library": "xgboost"}, "query_share=0.5 needs a loss of ours"),
         ({"feature_share": 0}, "feature_share must be a finite number above 0"),
         ({"l2": -1}, "l2 must be a finite number of at least 0"),
         ({"validation_share": 1}, "validation_share must be a number from 0 to 0.9"),
+        ({"random_state": "x"}, "random_state must be a whole number from 0 to 4294967295, or None"),
         ({"patience": 5}, "patience needs a measure and validation queries"),
     ):
         with pytest.raises(rw.ParameterError, match=message.replace("(", r"\(")):

@@ -112,12 +112,12 @@ def test_patience_ends_training():
 
 
 def test_queries_are_held_out_where_there_are_enough():
-    ranker = small(held_out=0.2).fit(curved())
+    ranker = small(validation_share=0.2).fit(curved())
     assert len(ranker.paths_[0].valid[rw.nDCG @ 10]) == 3
-    few = small(held_out=0.2).fit(curved(n_queries=20))
+    few = small(validation_share=0.2).fit(curved(n_queries=20))
     assert few.valid_ == few.paths_[0].valid == {}
     assert few.paths_[0].kept == 3
-    assert small(held_out=0).fit(curved()).valid_ == {}
+    assert small(validation_share=0).fit(curved()).valid_ == {}
 
 
 @pytest.mark.parametrize("hidden", [(), (8,), (8, 6, 4)])
@@ -144,17 +144,23 @@ def test_a_seed_decides_everything():
     assert np.abs(small(dropout=0.2, random_state=4).fit(queries).predict(x) - first).max() > 1e-3
 
 
+def test_without_a_seed_each_training_is_another():
+    queries = curved(n_queries=20)
+    first, second = (small(random_state=None).fit(queries).predict(queries) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3
+
+
 def test_a_query_without_weight_is_not_there():
     queries = curved(n_queries=40)
     weights = np.ones(40)
     weights[::4] = 0
-    weighed = small(held_out=0, scaling="within-query").fit(queries, sample_weight=weights)
+    weighed = small(validation_share=0, scaling="within-query").fit(queries, sample_weight=weights)
     noisy = np.array(queries.y)
     noisy[np.repeat(weights == 0, 12)] = 2 - noisy[np.repeat(weights == 0, 12)]
     other = rw.Queries(queries.X, noisy, queries.qid)
-    same = small(held_out=0, scaling="within-query").fit(other, sample_weight=weights)
+    same = small(validation_share=0, scaling="within-query").fit(other, sample_weight=weights)
     np.testing.assert_array_equal(same.predict(queries), weighed.predict(queries))
-    scaled = small(held_out=0, scaling="within-query").fit(queries, sample_weight=3 * weights)
+    scaled = small(validation_share=0, scaling="within-query").fit(queries, sample_weight=3 * weights)
     np.testing.assert_allclose(scaled.predict(queries), weighed.predict(queries), atol=1e-4)  # only ratios count
 
 
@@ -228,8 +234,8 @@ def test_seen_queries_are_known_again():
         ({"learning_rate": 0}, "learning_rate must be a finite number above 0"),
         ({"batch_size": 0}, "batch_size must be"),
         ({"epochs": 1.5}, "epochs must be"),
-        ({"random_state": None}, "random_state must be"),
-        ({"held_out": 1.0}, "held_out must be"),
+        ({"random_state": -1}, "random_state must be a whole number from 0 to 4294967295, or None"),
+        ({"validation_share": 1.0}, "validation_share must be"),
         ({"patience": 3}, "patience needs a measure"),
     ],
 )
@@ -248,7 +254,7 @@ def test_bad_data(tmp_path):
     with pytest.raises(rw.DataError, match=r"row 7 .*'f2'.* inf"):
         small().fit(x, queries.y, queries.qid)
     with pytest.raises(rw.DataError, match="training diverged in epoch"):
-        small(learning_rate=1e30, hidden=(8, 8), held_out=0).fit(queries)
+        small(learning_rate=1e30, hidden=(8, 8), validation_share=0).fit(queries)
     with pytest.raises(rw.DataError, match="no documents to learn from"):
         small().fit(queries[:0])
 

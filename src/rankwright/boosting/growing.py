@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ import numpy.typing as npt
 from rankwright.boosting.derivatives import Derivatives
 from rankwright.boosting.drawn import DrawnDerivatives
 from rankwright.data.queries import Queries
-from rankwright.errors import ParameterError
+from rankwright.errors import ParameterError, RankwrightError
 from rankwright.machine.threads import thread_count
 from rankwright.types import Array
 
@@ -22,7 +25,7 @@ OwnObjective = Derivatives | DrawnDerivatives
 
 @dataclass(frozen=True)
 class Growth:
-    """What a tree may become, and how much of it counts; ``query_share`` is for the losses of the libraries alone."""
+    """What a tree may become, and how much of it counts; ``query_share`` is 1 with losses of the libraries."""
 
     learning_rate: float
     leaves: int
@@ -81,6 +84,32 @@ def grades_of(queries: Queries, objective: OwnObjective | str) -> npt.NDArray[np
         return np.zeros(queries.n_documents)
     grades: Array = queries.grouping.gather(queries.y)
     return grades
+
+
+@contextmanager
+def errors_of(library: str) -> Iterator[None]:
+    """What goes wrong in the library becomes an error of ours that has its message; errors of ours pass as they are."""
+    try:
+        yield
+    except RankwrightError:
+        raise
+    except Exception as error:
+        # LightGBM and XGBoost raise subclasses of Exception and ValueError of their own, and plain ones, too.
+        if not _is_raised_in(library, error):
+            raise
+        told = " ".join(str(error).split())
+        if "_count) > (0)" in told:  # LightGBM guesses how many documents a leaf has by their curvature
+            raise ParameterError(
+                f"min_documents does not suit these data: {library} made a leaf without documents; set min_documents "
+                f"to another number, far above 1 and far below the number of documents ({told})"
+            ) from error
+        raise RankwrightError(f"{library} could not grow trees: {told}") from error
+
+
+def _is_raised_in(library: str, error: Exception) -> bool:
+    """Whether the innermost line of Python that raised it is the library's."""
+    frames = list(walk_tb(error.__traceback__))
+    return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).split(".")[0] == library
 
 
 def imported(library: str) -> Any:

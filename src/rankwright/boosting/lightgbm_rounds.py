@@ -10,6 +10,10 @@ from rankwright.boosting.growing import Growth, OwnObjective, Rounds, grades_of,
 from rankwright.data.queries import Queries
 from rankwright.types import Array
 
+# Of a leaf. Documents are counted instead, but LightGBM counts them by their share of the curvature: where there is
+# none but rounding, it would make leaves without documents, and fail.
+_LEAST_CURVATURE = 1e-6
+
 
 class LightGBMRounds(Rounds):
     """By LightGBM's own booster; features are put into bins once."""
@@ -85,7 +89,5 @@ def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]
         "verbosity": -1,
     }
     if own:
-        parameters["min_sum_hessian_in_leaf"] = 0.0  # documents are counted instead
-    elif growth.query_share < 1:
-        parameters |= {"bagging_fraction": growth.query_share, "bagging_freq": 1}
+        parameters["min_sum_hessian_in_leaf"] = _LEAST_CURVATURE
     return parameters

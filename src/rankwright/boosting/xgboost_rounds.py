@@ -75,7 +75,7 @@ def _parameters(objective: OwnObjective | str, growth: Growth) -> dict[str, Any]
     if own:  # a document has the curvature 1 to begin with
         parameters |= {"objective": "reg:squarederror", "min_child_weight": growth.min_documents}
     else:
-        parameters |= {"objective": objective, "subsample": growth.query_share}
+        parameters["objective"] = objective
     return parameters
 
 

@@ -31,12 +31,13 @@ RANKERS = {
 
 # What kernel-map may train on its columns.
 _BEHIND = ("rankrls", "ranksvm", "order-preserving", "structured", "regression")
-_MAP_OPTIONS = ("components", "kind", "gamma", "scaling", "behind")
+_MAP_OPTIONS = ("components", "kind", "gamma", "scaling", "behind", "seed")
 
 # Options whose parameters have another name.
 _PARAMETERS = {
     "max_features": "n_features",
     "rounds": "n_rounds",
+    "seed": "random_state",
     "terms": "n_terms",
     "thresholds": "n_thresholds",
     "trees": "n_trees",
@@ -137,6 +138,12 @@ def ranker_options(
     ),
     dropout: float | None = option("X", "neural: the share of hidden outputs that are dropped in a training step."),
     library: str | None = option("lightgbm|xgboost", "boosted: what grows the trees; lightgbm by default."),
+    validation_share: float | None = option(
+        "X",
+        "boosted, neural: the share of the training queries that are held out to choose the trees or the epoch, where "
+        "there is no --valid; default 0 for boosted, and 0.1 for neural.",
+    ),
+    seed: int | None = option("N", "kernel-map, boosted, neural, ranksvm, order-preserving: the random seed."),
     trees: int | None = option("N", "boosted: most trees; default 300."),
     leaves: int | None = option("N", "boosted: the largest number of leaves of a tree; default 31."),
     kernel: str | None = option(
@@ -180,8 +187,9 @@ def ranker_parameters(
     from rankwright.selection.search import checked_rule, search
 
     check_at_least(1, **{name: options[name] for name in _COUNTS})
+    check_at_least(0, seed=options["seed"])
     for name in ("early_stopping", "patience"):
-        if options[name] and not has_valid and ranker != "neural":  # which holds queries out itself
+        if options[name] and not has_valid and ranker != "neural" and not options["validation_share"]:
             raise ParameterError(f"{option_of(name)} measures validation queries: add --valid FILE")
     chosen_measures = parse_measures(measures)
     given = {name: value for name, value in options.items() if value is not None and value is not False}
@@ -226,6 +234,7 @@ def _behind_kernel_map(
     check_one_of((*SCALINGS, "auto"), scaling=options["scaling"])
     check_one_of(MISSING, missing=options["missing"])
     check_at_least(1, components=options["components"])
+    check_at_least(0, seed=options["seed"])
     if scale is not None:
         raise ParameterError("--scale is for linear rankers, and kernel-map scales by --scaling: leave it out")
     scaling = options["scaling"] or "auto"
@@ -233,7 +242,12 @@ def _behind_kernel_map(
         "gamma": search() if options["gamma"] is None else _values(options["gamma"]),
         "scaling": search() if scaling == "auto" else scaling,
     }
-    for name, parameter in (("kind", "kind"), ("components", "n_components"), ("missing", "missing")):
+    for name, parameter in (
+        ("kind", "kind"),
+        ("components", "n_components"),
+        ("missing", "missing"),
+        ("seed", "random_state"),
+    ):
         if options[name] is not None:
             own[parameter] = options[name]
     rest = {name: None if name in (*_MAP_OPTIONS, "missing") else value for name, value in options.items()}
@@ -320,5 +334,5 @@ def _own_parameters(ranker: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def _parameters_of(ranker: str) -> set[str]:
     if ranker == "kernel-map":
-        return {*_MAP_OPTIONS, *_parameters_of("rankrls")}
+        return {*(_PARAMETERS.get(name, name) for name in _MAP_OPTIONS), *_parameters_of("rankrls")}
     return set(signature(ranker_class(ranker)).parameters)

@@ -54,7 +54,7 @@ class BoostingReport(TrainingReport):
 class TreesReport(TrainingReport):
     """The same of a fitted `BoostedRanker`."""
 
-    _how_to_be_measured: ClassVar[str] = "add --valid FILE"
+    _how_to_be_measured: ClassVar[str] = "add --valid FILE or --validation-share"
 
     @property
     def _features_used(self) -> int:
@@ -63,7 +63,8 @@ class TreesReport(TrainingReport):
     def _judgement(self) -> tuple[str | None, dict[Measure, Estimate]]:
         ranker = self.ranker
         told = {measure: estimates[ranker.n_trees_ - 1] for measure, estimates in ranker.path_.valid.items()}
-        return ("valid", told) if told else (None, {})
+        judged_on = "valid" if ranker._seen_queries["valid"] else "held-out"
+        return (judged_on, told) if told else (None, {})
 
     def _lines(self) -> list[tuple[str, str]]:
         ranker = self.ranker

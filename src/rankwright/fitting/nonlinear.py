@@ -159,7 +159,6 @@ class _Trees(NonlinearFamily):
             "leaves": (15, 31, 7),
             "learning_rate": (0.1, 0.05),
             "min_documents": (50, 20, 200),
-            "query_share": (1.0, 0.7),
             "feature_share": (1.0, 0.5),
         }
     )
@@ -198,7 +197,13 @@ class BoostedTrees(_Trees):
     """Trees that are boosted on losses of ours."""
 
     name, title, loss = "boosted", "boosted trees", None
-    space = MappingProxyType({"loss": ("preorder", "order-preserving", "structured-softmax"), **_Trees.space})
+    space = MappingProxyType(
+        {
+            "loss": ("preorder", "order-preserving", "structured-softmax"),
+            **_Trees.space,
+            "query_share": (1.0, 0.7),  # the libraries' own losses cannot be trained on some of the queries
+        }
+    )
 
 
 class LambdaRank(_Trees):

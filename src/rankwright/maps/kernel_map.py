@@ -59,7 +59,7 @@ class KernelMap(FeatureMap):
         Whether z are columns too, in front of those of the kernel: what is linear then needs no kernel.
     missing : "mean" or "query-mean"
         What stands for a missing value.
-    seed : int
+    random_state : int
         Of frequencies and landmarks.
 
     Attributes
@@ -84,7 +84,7 @@ class KernelMap(FeatureMap):
         scaling: ScalingName | Search | None = None,
         linear: bool = True,
         missing: MissingName = "mean",
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.kind = kind
         self.n_components = n_components
@@ -92,7 +92,7 @@ class KernelMap(FeatureMap):
         self.scaling = scaling
         self.linear = linear
         self.missing = missing
-        self.seed = seed
+        self.random_state = random_state
 
     _known: tuple[AnyQueries, Standardised] | None = None  # the scale of some queries, which settings share
 
@@ -101,7 +101,7 @@ class KernelMap(FeatureMap):
         check_whole("n_components", self.n_components, 1)
         check_bool("linear", self.linear)
         check_choice("missing", self.missing, MISSING)
-        check_whole("seed", self.seed, 0)
+        check_whole("random_state", self.random_state, 0)
         gamma = self._gamma()
         for value in gamma.values or () if isinstance(gamma, Search) else (gamma,):
             check_positive("gamma", value, or_else="search(…)")
@@ -135,7 +135,7 @@ class KernelMap(FeatureMap):
             return [float(gamma)]
         if gamma.values is not None:
             return sorted(map(float, gamma.values))
-        near = 1 / _median_distance(queries, standardised, self.seed)
+        near = 1 / _median_distance(queries, standardised, self.random_state)
         return [width * near for width in _WIDTHS]
 
     def told(self) -> dict[str, Any]:
@@ -171,11 +171,11 @@ class KernelMap(FeatureMap):
             return float(gamma)
         if gamma.values is not None:
             raise ParameterError(f"gamma={self.gamma!r} is for MappedRanker to choose: give one of them")
-        return _USUAL_WIDTH / _median_distance(queries, standardised, self.seed)
+        return _USUAL_WIDTH / _median_distance(queries, standardised, self.random_state)
 
     def _directions(self, n: int) -> Array:
         """Frequencies of a Gaussian kernel with γ = ½, one in each column."""
-        random, n_frequencies = np.random.default_rng(self.seed), -(-self.n_components // 2)
+        random, n_frequencies = np.random.default_rng(self.random_state), -(-self.n_components // 2)
         if self.kind == "fourier" or n == 0:
             return random.standard_normal((n, n_frequencies))
         blocks = [_orthogonal(n, random) for _ in range(-(-n_frequencies // n))]
@@ -184,7 +184,7 @@ class KernelMap(FeatureMap):
     def _nystroem(self, queries: AnyQueries, standardised: Standardised, gamma: float) -> NystroemColumns:
         documents = _documents(queries, standardised, _MOST_SAMPLED * self.n_components)
         distinct = np.unique(documents.astype(np.float32), axis=0)
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng(self.random_state)
         chosen = np.sort(random.permutation(len(distinct))[: self.n_components])
         landmarks = distinct[chosen].astype(np.float64)
         values, vectors = scipy.linalg.eigh(gaussian(landmarks, landmarks, gamma))

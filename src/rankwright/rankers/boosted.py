@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwright.boosting.growing import Growth
 from rankwright.boosting.named_losses import LIBRARIES, LIBRARY_LOSSES, Library, loss_in
-from rankwright.checks import check_choice, check_number, check_positive, check_whole
+from rankwright.checks import check_choice, check_number, check_positive, check_seed, check_whole
 from rankwright.data.fingerprints import Fingerprints, query_fingerprints
 from rankwright.data.finite import check_not_infinite
 from rankwright.data.queries import Queries
@@ -35,6 +35,10 @@ from rankwright.types import Array
 _MOST = 2**31 - 1
 # The libraries' own losses have gains 2^y − 1 for grades up to this one.
 _HIGHEST_GRADE = 30
+_NO_QUERY_SHARE = (
+    "query_share={} needs a loss of ours, such as 'preorder', but {!r} is the library's: XGBoost draws rows and not "
+    "queries, and LightGBM 4.7 loses count of the scores when it draws queries (bagging_by_query); set query_share=1"
+)
 
 
 class BoostedRanker(Ranker):
@@ -60,20 +64,21 @@ class BoostedRanker(Ranker):
     min_documents : int
         That a leaf must have at least. XGBoost counts their curvature, which is 1 on average to begin with.
     query_share, feature_share : float
-        Which part of the queries and of the features each tree is grown on, drawn anew for each; with losses of the
-        libraries, rows are drawn instead of queries.
+        Which part of the queries and of the features each tree is grown on, drawn anew for each. ``query_share`` is for
+        losses of ours: the libraries' own cannot be trained on some of the queries.
     l2 : float
         Shrinks leaves, as so many documents with no gradient would.
     patience : int, optional
         End after so many trees that ranked the validation queries no better than before.
     validation_share : float
-        Without validation queries: hold out this part of the training queries, drawn at random, to choose the number of
-        trees, and then grow so many on all queries. 0: grow ``n_trees``.
+        Without validation queries: hold out this part of the training queries, drawn at random among those with a
+        weight, to choose the number of trees, and then grow so many on all queries. 0, the default, or a share of fewer
+        than 10 queries: grow ``n_trees``. (`NeuralRanker` holds out a tenth by default, and does not train on it.)
     measures : such as "ndcg@10, map"
         What to tell of every tree in ``path_``; the first one decides.
     convention : name of a Convention
     random_state : int or None
-        Equal numbers give equal trees.
+        Equal numbers give equal trees. None: others each time.
 
     Attributes
     ----------
@@ -100,7 +105,7 @@ class BoostedRanker(Ranker):
         validation_share: float = 0.0,
         measures: Any = "ndcg@10",
         convention: Any = "default",
-        random_state: Any = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.loss = loss
         self.library = library
@@ -144,7 +149,7 @@ class BoostedRanker(Ranker):
         held_out = None if valid_queries is None else in_memory(valid_queries, *why)
         self._check_learnable(queries)
         weights = None if sample_weight is None else counting_weights(queries.judgments, sample_weight)
-        if held_out is None and self.validation_share > 0 and boosting.measures and queries.n_queries > 1:
+        if held_out is None and self.validation_share > 0 and boosting.measures:
             grown = boosting.grown_by_share(queries, weights, self.validation_share, self.n_trees)
         else:
             grown = boosting.grown(queries, weights, held_out if boosting.measures else None, self.n_trees)
@@ -166,6 +171,7 @@ class BoostedRanker(Ranker):
             check_number(name, getattr(self, name), 0, 1)
         check_number("l2", self.l2, 0)
         check_number("validation_share", self.validation_share, 0, 0.9)
+        check_seed("random_state", self.random_state)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         growth = Growth(
             float(self.learning_rate),
@@ -179,6 +185,8 @@ class BoostedRanker(Ranker):
         )
         measures, convention = optional_measures(self.measures), convention_of(self.convention)
         loss = loss_in(self.loss, self.library)
+        if isinstance(loss, str) and self.query_share < 1:
+            raise ParameterError(_NO_QUERY_SHARE.format(self.query_share, self.loss))
         return TreeBoosting(loss, self.library, growth, measures, convention, self.patience, progress)
 
     def _check_learnable(self, queries: Queries) -> None:

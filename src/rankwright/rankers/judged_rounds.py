@@ -1,6 +1,12 @@
-"""Boosting round by round, judged on queries that it does not learn from: how many rounds are best, and when to end."""
+"""Training round by round, judged on queries that it does not learn from: which round is best, and when to end."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from rankwright.evaluation.per_query import measure_values
 from rankwright.judgments.judgments import Judgments
@@ -8,6 +14,11 @@ from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.selection.search import Estimate, estimate_of, first_best
 from rankwright.types import Array
+
+if TYPE_CHECKING:
+    from rankwright.data.frames import Backend
+
+_LEAST_HELD_OUT = 10  # queries: fewer say nothing of a round
 
 
 class JudgedRounds:
@@ -19,9 +30,13 @@ class JudgedRounds:
 
     def hear(self, scores: Array) -> None:
         """The scores after one more round."""
+        for measure, estimate in self.estimates(scores).items():
+            self.told[measure].append(estimate)
+
+    def estimates(self, scores: Array) -> dict[Measure, Estimate]:
+        """What each measure says of scores."""
         found = measure_values(scores, self._judgments, self._measures, self._convention)
-        for measure, of_queries in found.items():
-            self.told[measure].append(estimate_of(of_queries))
+        return {measure: estimate_of(of_queries) for measure, of_queries in found.items()}
 
     @property
     def best(self) -> int:
@@ -33,3 +48,31 @@ class JudgedRounds:
     def has_waited(self, patience: int | None) -> bool:
         """Whether so many rounds have passed since the best one."""
         return patience is not None and len(self.told[self._measures[0]]) - self.best >= patience
+
+
+def held_out_queries(
+    n_queries: int, weights: Array | None, share: float, seed: int | np.random.SeedSequence
+) -> npt.NDArray[np.bool_] | None:
+    """Which queries judge rounds: a share of those that count, drawn at random; None if these would be too few."""
+    counted = np.arange(n_queries) if weights is None else np.flatnonzero(weights > 0)
+    n_held_out = round(share * len(counted))
+    if n_held_out < _LEAST_HELD_OUT:
+        return None
+    is_held_out = np.zeros(n_queries, bool)
+    is_held_out[np.random.default_rng(seed).choice(counted, n_held_out, replace=False)] = True
+    return is_held_out
+
+
+def rounds_frame(
+    columns: Mapping[str, Any], valid: Mapping[Measure, Sequence[Estimate]], backend: Backend = "pandas"
+) -> Any:
+    """A row for each round: these columns, and of each measure ``valid nDCG @ 10`` and its standard error."""
+    import pyarrow as pa
+
+    from rankwright.data.frames import as_backend
+
+    told = dict(columns)
+    for measure, estimates in valid.items():
+        told[f"valid {measure}"] = [value.mean for value in estimates]
+        told[f"valid {measure} standard error"] = [value.standard_error for value in estimates]
+    return as_backend(pa.table(told), backend)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rankwright.checks import check_choice, check_number, check_positive, check_whole
+from rankwright.checks import check_choice, check_number, check_positive, check_seed, check_whole
 from rankwright.data.finite import check_features
 from rankwright.data.queries import Queries
 from rankwright.data.streams.streamed import AnyQueries, in_memory
 from rankwright.errors import DataError, ParameterError
-from rankwright.evaluation.per_query import measure_values
 from rankwright.losses.loss import Loss, counting_weights
 from rankwright.losses.named import loss_of
-from rankwright.measures.conventions import Convention, convention_of
+from rankwright.measures.conventions import convention_of
 from rankwright.measures.measure import Measure
 from rankwright.models.model import about
 from rankwright.models.network import ACTIVATIONS, Layer, mean_of_networks
@@ -28,8 +27,9 @@ from rankwright.preparation.preparation import Preparation, filled_preparation
 from rankwright.preparation.transforms import Transforms
 from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
+from rankwright.rankers.judged_rounds import JudgedRounds, held_out_queries, rounds_frame
 from rankwright.rankers.network_inputs import NetworkInputs, Scaling
-from rankwright.selection.search import Estimate, estimate_of, first_best, optional_measures
+from rankwright.selection.search import Estimate, optional_measures
 from rankwright.types import Array
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ ScalingName = Literal["standard", "log", "quantile", "within-query"]
 ScoresOf = Callable[[NetworkInputs], Array]  # what a network that is being trained scores documents by
 SCALINGS: tuple[ScalingName, ...] = get_args(ScalingName)
 _INSTEAD = ("NeuralRanker", "RankSVM or another linear ranker")
-_LEAST_HELD_OUT = 10  # queries: fewer say nothing of an epoch
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +62,7 @@ class TrainingPath:
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """A row for each epoch: epoch, loss, ``valid nDCG @ 10``, its error."""
-        import pyarrow as pa
-
-        from rankwright.data.frames import as_backend
-
-        columns: dict[str, Any] = {"epoch": np.arange(1, len(self) + 1), "loss": self.losses}
-        for measure, told in self.valid.items():
-            columns[f"valid {measure}"] = [value.mean for value in told]
-            columns[f"valid {measure} standard error"] = [value.standard_error for value in told]
-        return as_backend(pa.table(columns), backend)
+        return rounds_frame({"epoch": np.arange(1, len(self) + 1), "loss": self.losses}, self.valid, backend)
 
 
 class NeuralRanker(NetworkScorer, Ranker):
@@ -103,16 +94,18 @@ class NeuralRanker(NetworkScorer, Ranker):
     members : int
         How many networks are trained, from other first weights each; the score is the mean of theirs, and depends less
         on the seed.
-    held_out : share of the training queries
-        Where ``fit`` is given no validation queries, these judge epochs, and are not trained on; 0 for none, and the
-        last epoch is kept. With fewer than 10 of them, none are held out.
+    validation_share : float
+        Where ``fit`` is given no validation queries, this part of the training queries, drawn at random among those
+        with a weight, judges epochs and is not trained on. 0, or a share of fewer than 10 queries: none, and the last
+        epoch is kept. The default is a tenth, as networks need to be stopped; that of `BoostedRanker` is 0.
     patience : int, optional
         End after so many epochs in which the held-out queries were ranked no better than before.
     measures : such as "ndcg@10, map"
-        What to tell of every epoch in ``path_``; the first one decides.
+        What to tell of every epoch in ``paths_``; the first one decides.
     convention : name of a Convention
-    random_state : int
-        Decides the first weights, the order of queries, dropout, and which queries are held out.
+    random_state : int or None
+        Decides the first weights, the order of queries, dropout, and which queries are held out. None: others each
+        time.
 
     Attributes
     ----------
@@ -140,11 +133,11 @@ class NeuralRanker(NetworkScorer, Ranker):
         batch_size: int = 8,
         epochs: int = 10,
         members: int = 1,
-        held_out: float = 0.1,
+        validation_share: float = 0.1,
         patience: int | None = None,
         measures: Any = "ndcg@10",
         convention: Any = "default",
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.hidden = hidden
         self.loss = loss
@@ -157,7 +150,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         self.batch_size = batch_size
         self.epochs = epochs
         self.members = members
-        self.held_out = held_out
+        self.validation_share = validation_share
         self.patience = patience
         self.measures = measures
         self.convention = convention
@@ -189,11 +182,14 @@ class NeuralRanker(NetworkScorer, Ranker):
         check_features(queries)
         weights = counting_weights(queries.judgments, sample_weight)
         held_out = None if given is None else in_memory(given, *_INSTEAD)
+        seeds = np.random.SeedSequence(self.random_state)  # None: from the system
         if held_out is None and measures:
-            queries, weights, held_out = self._some_held_out(queries, weights)
+            is_held_out = held_out_queries(queries.n_queries, weights, self.validation_share, seeds)
+            if is_held_out is not None:
+                queries, weights, held_out = queries[~is_held_out], weights[~is_held_out], queries[is_held_out]
         if self.patience is not None and (held_out is None or not measures):
             raise ParameterError("patience needs a measure, and validation queries or enough training queries to spare")
-        self._train(queries, weights, loss, held_out if measures else None, measures, progress)
+        self._train(queries, weights, loss, held_out if measures else None, measures, seeds, progress)
         return self
 
     def _train(
@@ -203,18 +199,21 @@ class NeuralRanker(NetworkScorer, Ranker):
         loss: Loss,
         held_out: Queries | None,
         measures: tuple[Measure, ...],
+        seeds: np.random.SeedSequence,
         progress: Tell | None,
     ) -> None:
         from rankwright.torch.training import trained_layers
 
         scaling = Scaling.of(queries, within_query=self.scaling == "within-query")
-        inputs, judge = NetworkInputs(queries, scaling), None
-        if held_out is not None:
-            judge = _Judge(held_out, NetworkInputs(held_out, scaling), measures, convention_of(self.convention))
-        followers = [_Follower(judge, self.patience) for _ in range(self.members)]
-        seeds = np.random.SeedSequence(self.random_state).generate_state(self.members).tolist()
+        inputs = NetworkInputs(queries, scaling)
+        watched = None if held_out is None else NetworkInputs(held_out, scaling)
+        judges = [
+            None if held_out is None else JudgedRounds(held_out.judgments, measures, convention_of(self.convention))
+            for _ in range(self.members)
+        ]
+        followers = [_Follower(judge, watched, self.patience) for judge in judges]
         members: list[list[Layer]] = []
-        for follower, seed in zip(followers, seeds, strict=True):
+        for follower, seed in zip(followers, seeds.generate_state(self.members).tolist(), strict=True):
 
             def after_epoch(scores_of: ScoresOf, mean_loss: float, follower: _Follower = follower) -> tuple[bool, bool]:
                 told = follower.hear(scores_of, mean_loss)
@@ -228,7 +227,7 @@ class NeuralRanker(NetworkScorer, Ranker):
         self.network_ = scaling.folded(mean_of_networks(members), self.preparation_, self.activation)
         self.paths_ = tuple(follower.path() for follower in followers)
         scores = np.mean([follower.scores for follower in followers], axis=0)
-        self.valid_ = {} if judge is None else judge.estimates(scores)
+        self.valid_ = {} if judges[0] is None else judges[0].estimates(scores)
 
     def _settings(self, seed: int) -> Settings:
         from rankwright.torch.training import Settings
@@ -259,11 +258,12 @@ class NeuralRanker(NetworkScorer, Ranker):
         check_number("dropout", self.dropout, 0, 0.99)
         check_number("weight_decay", self.weight_decay, 0)
         check_positive("learning_rate", self.learning_rate)
-        check_number("held_out", self.held_out, 0, 0.9)
-        for name, least in (("batch_size", 1), ("epochs", 1), ("members", 1), ("random_state", 0)):
+        check_number("validation_share", self.validation_share, 0, 0.9)
+        for name, least in (("batch_size", 1), ("epochs", 1), ("members", 1)):
             check_whole(name, getattr(self, name), least)
         if self.patience is not None:
             check_whole("patience", self.patience, 1, or_else="None")
+        check_seed("random_state", self.random_state)
 
     def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
         transforms: Transforms = {}
@@ -279,67 +279,33 @@ class NeuralRanker(NetworkScorer, Ranker):
     def _prepared(self, queries: AnyQueries) -> AnyQueries:
         return self.preparation_.prepared(queries)
 
-    def _some_held_out(self, queries: Queries, weights: Array) -> tuple[Queries, Array, Queries | None]:
-        """Training queries, their weights, and some of those that count, held out at random, to judge epochs by."""
-        counted = np.flatnonzero(weights > 0)
-        n_held_out = int(self.held_out * len(counted))
-        if n_held_out < _LEAST_HELD_OUT:
-            return queries, weights, None
-        rng = np.random.default_rng(self.random_state)
-        is_held_out = np.zeros(queries.n_queries, bool)
-        is_held_out[rng.choice(counted, n_held_out, replace=False)] = True
-        return queries[~is_held_out], weights[~is_held_out], queries[is_held_out]
-
     def model(self) -> NetworkModel:
         """What it has learned, apart from how it was trained."""
         return NetworkModel.of(self.network(), **about(self)).with_memory_of(self)
 
 
-class _Judge:
-    """What measures say of scores of held-out queries."""
-
-    def __init__(
-        self, queries: Queries, inputs: NetworkInputs, measures: tuple[Measure, ...], convention: Convention
-    ) -> None:
-        self.inputs, self.measures = inputs, measures
-        self._judgments, self._convention = queries.judgments, convention
-
-    def estimates(self, scores: Array) -> dict[Measure, Estimate]:
-        """Of each measure."""
-        found = measure_values(scores, self._judgments, self.measures, self._convention)
-        return {measure: estimate_of(of_queries) for measure, of_queries in found.items()}
-
-
 class _Follower:
     """Hears of the epochs of a network, and tells which one to keep: without held-out queries, the last."""
 
-    def __init__(self, judge: _Judge | None, patience: int | None) -> None:
-        self._judge, self._patience = judge, patience
-        self._valid: dict[Measure, list[Estimate]] = {} if judge is None else {one: [] for one in judge.measures}
+    def __init__(self, judge: JudgedRounds | None, watched: NetworkInputs | None, patience: int | None) -> None:
+        self._judge, self._watched, self._patience = judge, watched, patience
         self.losses: list[float] = []
         self.scores: Array = np.zeros(0)  # of the held-out queries, by the epoch that is kept
 
     def hear(self, scores_of: ScoresOf, mean_loss: float) -> tuple[bool, bool]:
         """One more epoch: whether it is the best so far, and whether to stop."""
         self.losses.append(mean_loss)
-        if self._judge is None:
+        if self._judge is None or self._watched is None:
             return True, False
-        scores = scores_of(self._judge.inputs)
-        for measure, estimate in self._judge.estimates(scores).items():
-            self._valid[measure].append(estimate)
-        is_best = self._best == len(self.losses)
+        scores = scores_of(self._watched)
+        self._judge.hear(scores)
+        is_best = self._judge.best == len(self.losses)
         if is_best:
             self.scores = scores
-        return is_best, self._patience is not None and len(self.losses) - self._best >= self._patience
+        return is_best, self._judge.has_waited(self._patience)
 
     def path(self) -> TrainingPath:
         """All epochs."""
-        return TrainingPath(self._best, np.array(self.losses), self._valid)
-
-    @property
-    def _best(self) -> int:
-        """The epoch with the best first measure, the first of equals, counted from 1."""
         if self._judge is None:
-            return len(self.losses)
-        deciding = self._judge.measures[0]
-        return first_best(self._valid[deciding], deciding.lower_is_better) + 1
+            return TrainingPath(len(self.losses), np.array(self.losses))
+        return TrainingPath(self._judge.best, np.array(self.losses), self._judge.told)

@@ -24,7 +24,7 @@ from rankwright.progress import Progress, Tell
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.binned import binned
 from rankwright.rankers.boosted_pairs import PairWeights, boosted_pairs
-from rankwright.rankers.judged_rounds import JudgedRounds
+from rankwright.rankers.judged_rounds import JudgedRounds, rounds_frame
 from rankwright.selection.search import Estimate, optional_measures
 from rankwright.types import Array, Columns
 
@@ -62,11 +62,7 @@ class BoostingPath:
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """A row for each round: round, feature, threshold, weight, agreement, loss, ``valid nDCG @ 10``, its error."""
-        import pyarrow as pa
-
-        from rankwright.data.frames import as_backend
-
-        columns: dict[str, Any] = {
+        columns = {
             "round": np.arange(1, len(self) + 1),
             "feature": self.features,
             "threshold": self.thresholds,
@@ -74,10 +70,7 @@ class BoostingPath:
             "agreement": self.agreements,
             "loss": self.losses[1:],
         }
-        for measure, told in self.valid.items():
-            columns[f"valid {measure}"] = [value.mean for value in told]
-            columns[f"valid {measure} standard error"] = [value.standard_error for value in told]
-        return as_backend(pa.table(columns), backend)
+        return rounds_frame(columns, self.valid, backend)
 
 
 class RankBoost(StumpScorer, Ranker):

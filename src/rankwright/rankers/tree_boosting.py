@@ -9,17 +9,18 @@ import numpy as np
 
 from rankwright.boosting.derivatives import Derivatives
 from rankwright.boosting.drawn import DrawnDerivatives
-from rankwright.boosting.growing import Growth, OwnObjective, Rounds
+from rankwright.boosting.growing import Growth, OwnObjective, Rounds, errors_of
 from rankwright.boosting.lightgbm_rounds import LightGBMRounds
 from rankwright.boosting.named_losses import Library
 from rankwright.boosting.xgboost_rounds import XGBoostRounds
 from rankwright.data.queries import Queries
+from rankwright.errors import ParameterError
 from rankwright.judgments.judgments import Judgments
 from rankwright.losses.loss import Loss
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
 from rankwright.progress import Progress, Tell
-from rankwright.rankers.judged_rounds import JudgedRounds
+from rankwright.rankers.judged_rounds import JudgedRounds, held_out_queries, rounds_frame
 from rankwright.selection.search import Estimate
 from rankwright.types import Array
 
@@ -47,15 +48,7 @@ class TreePath:
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """A row for each tree: trees, ``valid nDCG @ 10``, its standard error, and so on for each measure."""
-        import pyarrow as pa
-
-        from rankwright.data.frames import as_backend
-
-        columns: dict[str, Any] = {"trees": np.arange(1, self.n_tried + 1)}
-        for measure, told in self.valid.items():
-            columns[f"valid {measure}"] = [value.mean for value in told]
-            columns[f"valid {measure} standard error"] = [value.standard_error for value in told]
-        return as_backend(pa.table(columns), backend)
+        return rounds_frame({"trees": np.arange(1, self.n_tried + 1)}, self.valid, backend)
 
 
 class Grown(NamedTuple):
@@ -80,6 +73,10 @@ class TreeBoosting:
 
     def grown(self, queries: Queries, weights: Array | None, watched: Queries | None, n_trees: int) -> Grown:
         """As many trees as rank the watched queries best, or all; ``weights`` are those of queries."""
+        with errors_of(self.library):
+            return self._grown(queries, weights, watched, n_trees)
+
+    def _grown(self, queries: Queries, weights: Array | None, watched: Queries | None, n_trees: int) -> Grown:
         rounds = self._rounds(queries, weights, watched)
         judge = None if watched is None else _judge_of(watched, self.measures, self.convention)
         added = 0
@@ -99,11 +96,13 @@ class TreeBoosting:
 
     def grown_by_share(self, queries: Queries, weights: Array | None, share: float, n_trees: int) -> Grown:
         """The same number of trees on all queries as was best on a part of them, when grown on the others."""
-        n_watched = min(max(round(share * queries.n_queries), 1), queries.n_queries - 1)
-        mixed = np.random.default_rng(self.growth.seed).permutation(queries.n_queries)
-        watched, others = np.sort(mixed[:n_watched]), np.sort(mixed[n_watched:])
-        of_others = None if weights is None else weights[others]
-        tried = self.grown(queries[others], of_others, queries[watched], n_trees)
+        is_watched = held_out_queries(queries.n_queries, weights, share, self.growth.seed)
+        if is_watched is None:
+            if self.patience is not None:
+                raise ParameterError("patience needs validation queries, and validation_share holds out fewer than 10")
+            return self.grown(queries, weights, None, n_trees)
+        of_others = None if weights is None else weights[~is_watched]
+        tried = self.grown(queries[~is_watched], of_others, queries[is_watched], n_trees)
         return self.grown(queries, weights, None, tried.n_trees)._replace(path=tried.path)
 
     def _rounds(self, queries: Queries, weights: Array | None, watched: Queries | None) -> Rounds:
