@@ -36,6 +36,7 @@ from rankwright.selection.search import search
 
 SEARCH_SECONDS = 300.0  # for the search of all non-linear rankers together, where no budget is given
 _MOST_DRAWS = 12
+_SEEDS = 2**32  # rankers take no larger ones
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class KernelMaps(NonlinearFamily):
     def trained(self, queries: AnyQueries, setting: Mapping[str, Any], progress: Tell | None) -> Model:
         """λ and the bandwidth are chosen by these queries alone."""
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
-        own = {"scaling": setting["scaling"], "missing": self.missing, "seed": self.seed}
+        own = {"scaling": setting["scaling"], "missing": self.missing, "random_state": self.seed % _SEEDS}
         kernel = KernelMap(setting["kind"], setting["components"], **own)
         if setting["loss"] == "structured":
             linear = StructuredRanker(bounded_measure(self.measure), search(), **told)
@@ -142,7 +143,6 @@ class Formulas(NonlinearFamily):
 
 
 _LEAST_LEAVES = 20  # that there are documents for
-_SEEDS_OF_TREES = 2**32  # scikit-learn, which draws the library's seed, takes no larger ones
 _TREES = (50, 100, 200, 400)
 _FIRST_TREES = (50, 100)  # so that every family has had its turn soon
 
@@ -187,7 +187,7 @@ class _Trees(NonlinearFamily):
             n_trees=options.pop("trees"),
             measures=self.measure,
             convention=self.convention,
-            random_state=self.seed % _SEEDS_OF_TREES,
+            random_state=self.seed % _SEEDS,
             **options,
         )
         return ranker.fit(queries, progress=progress).model()
@@ -238,17 +238,18 @@ class Networks(NonlinearFamily):
     def trained(self, queries: AnyQueries, setting: Mapping[str, Any], progress: Tell | None) -> Model:
         """The epoch is chosen by queries that are held out of these."""
         told: dict[str, Any] = {"measures": self.measure, "convention": self.convention}
-        ranker = NeuralRanker(missing=self.missing, random_state=self.seed, **setting, **told)
+        ranker = NeuralRanker(missing=self.missing, random_state=self.seed % _SEEDS, **setting, **told)
         return ranker.fit(queries, progress=progress).model()
 
 
+# In the order of their turns: a short budget goes to those that take little time first.
 NONLINEAR: tuple[type[NonlinearFamily], ...] = (
-    KernelMaps,
-    Formulas,
     BoostedTrees,
     LambdaRank,
     CrossEntropyNDCG,
     Networks,
+    Formulas,
+    KernelMaps,
 )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankwright.errors import DataError
 from rankwright.evaluation.per_query import measure_values
 from rankwright.judgments.judgments import Judgments
 from rankwright.measures.conventions import Convention
 from rankwright.measures.measure import Measure
-from rankwright.selection.search import Estimate, estimate_of, first_best
+from rankwright.selection.search import NONE_COUNTS, Estimate, estimate_of, first_best
 from rankwright.types import Array
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class JudgedRounds:
         """The number of rounds with the best first measure, the least of equals."""
         deciding = self._measures[0]
         told = self.told[deciding]
+        if told and all(math.isnan(estimate.mean) for estimate in told):
+            raise DataError(NONE_COUNTS)
         return first_best(told, deciding.lower_is_better) + 1 if told else 0
 
     def has_waited(self, patience: int | None) -> bool:
