@@ -87,7 +87,7 @@ def fit(
     *,
     reader: DataReader,
 ) -> None:
-    """Try all linear rankers, and others if asked to, choose one, and write a report.
+    """Try many rankers, choose one, and write a report.
 
     Tries every ranker with a range of settings and measures each on held-out queries. Among the rankers within one
     standard error of the best, the one with the fewest features is trained on all queries. Writes model.json,

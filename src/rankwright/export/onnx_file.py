@@ -21,6 +21,10 @@ _IR_VERSION = 8
 _OPERATORS = 13
 
 
+class LacksPackage(ParameterError):
+    """What writes a file for a target is not installed."""
+
+
 def to_onnx(content: Linear | Stumps, name: str, dtype: str = "float32") -> bytes:
     """A model with the input ``features`` (documents × used features) and the output ``score`` (documents × 1).
 
@@ -52,7 +56,7 @@ def onnx_model(
     try:
         from onnx import TensorProto, helper
     except ImportError:
-        raise ParameterError("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
+        raise LacksPackage("to='onnx' needs the package onnx: pip install 'rankwright[onnx]'") from None
     element = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     graph = Graph(dtype, element)
     fill(graph)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwright.errors import ParameterError
 from rankwright.export.exporting import TARGETS, export_model, takers_of
+from rankwright.export.onnx_file import LacksPackage
 from rankwright.models.model import Model
 
 
@@ -28,7 +29,9 @@ def _takes(to: str, model: Model) -> bool:
         for given in ({}, options):
             try:
                 export_model(model, to, features=plain, **given)
-            except (ParameterError, ImportError):
+            except LacksPackage:  # another machine may have it
+                return True
+            except ParameterError:
                 continue
             return True
     return False

@@ -244,10 +244,6 @@ class NeuralRanker(NetworkScorer, Ranker):
         )
 
     def _check_parameters(self) -> None:
-        try:
-            import rankwright.torch  # noqa: F401 - names the extra
-        except ImportError as error:
-            raise ParameterError(f"NeuralRanker is trained by PyTorch: {error}") from None
         if not isinstance(self.hidden, tuple | list):
             raise ParameterError(f"hidden must be the widths of hidden layers, such as (64, 32), not {self.hidden!r}")
         for width in self.hidden:
@@ -264,6 +260,10 @@ class NeuralRanker(NetworkScorer, Ranker):
         if self.patience is not None:
             check_whole("patience", self.patience, 1, or_else="None")
         check_seed("random_state", self.random_state)
+        try:
+            import rankwright.torch  # noqa: F401 - names the extra
+        except ImportError as error:
+            raise ParameterError(f"NeuralRanker is trained by PyTorch: {error}") from None
 
     def _note_preparation(self, queries: AnyQueries, *, has_missing: bool) -> None:
         transforms: Transforms = {}
