@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -138,7 +137,7 @@ def _numbers(tree: dict[str, Any], name: str, count: int, kind: type, lack: int 
         wrong(f"{name} must be a list of {count:,} numbers, one for each node")
     if not all(isinstance(value, int | float) for value in values):
         wrong(f"{name} must be a list of numbers")
-    if kind is np.int64 and not all(value == int(value) for value in values if math.isfinite(value)):
+    if kind is np.int64 and not all(isinstance(value, int) or value.is_integer() for value in values):
         wrong(f"{name} must be a list of whole numbers")
     try:
         return np.array(values).astype(kind) if kind is np.float64 else np.array(values, dtype=kind)
